@@ -7,7 +7,7 @@ from typing import Any
 from bridle.core.events import Entry, PartPut, Recorded, SessionInfo
 from bridle.core.parts import Notice
 
-INFO = SessionInfo("ses_a", "/project", created=1.0)
+INFO = SessionInfo("ses_a", "/project", "A title", 1.0, "plan", "provider/model", denied=("bash", "edit"))
 
 
 def note(n: int) -> PartPut:

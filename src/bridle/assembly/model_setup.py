@@ -12,7 +12,8 @@ from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.compaction import compact_at
 from bridle.core.inbox import TurnOptions
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS
-from bridle.core.parts import Delegation, Fallback, TurnStart
+from bridle.core.parts import Delegation, Fallback
+from bridle.core.session import Session
 from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.turn.setup import Deadlines, SmallModel
@@ -61,17 +62,20 @@ ModelChoice = tuple[str | None, Sequence[str]]
 
 
 def references(
-    options: TurnOptions, before: TurnStart | None, own: ModelChoice, default: ModelChoice
+    options: TurnOptions, session: Session, own: ModelChoice, default: ModelChoice
 ) -> tuple[str | None, ...]:
     """Return the references of a turn's model, None if one has to be chosen, and of the fallbacks given with it.
 
-    A model comes from the prompt, the turn before, the agent, the turn above, or the settings, in this order.
+    A model comes from the prompt, the turn before, the creation of the session, the agent, the turn above, or the
+    settings, in this order.
     """
+    before = session.turn.start if session.turn is not None else None
     terms = options.delegation or Delegation("", "", "", 0)
     kept = [each.model for each in before.fallbacks] if before is not None else []
     given: Sequence[ModelChoice] = (
         (options.model, options.fallbacks),
         (before.model if before is not None else None, kept),
+        (session.info.model if session.info is not None else None, ()),
         own,
         (terms.model, terms.fallbacks),
     )

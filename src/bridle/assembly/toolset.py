@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bridle.core.agent import AgentDefinition, ModelInfo
+from bridle.core.events import SessionInfo
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import TurnStart
 from bridle.core.permission import Access, Rule, denied_outright, judge, matches
@@ -86,7 +87,12 @@ class Toolset:
         return [line for source in self._sources(agent, delegated=delegated) for line in source.news(taken)]
 
     def offered(
-        self, agent: AgentDefinition, options: TurnOptions, info: ModelInfo, rules: Sequence[Rule]
+        self,
+        agent: AgentDefinition,
+        options: TurnOptions,
+        info: ModelInfo,
+        rules: Sequence[Rule],
+        session: SessionInfo | None,
     ) -> list[str]:
         """Return the names of the tools that a new turn offers to its model."""
         wanted = {**agent.tools, **options.tools}
@@ -99,6 +105,7 @@ class Toolset:
             and not denied_outright(rules, tool.permission)
             and _offered(agent, name)
             and name not in without
+            and (session is None or name not in session.denied)
             and (name in wanted or name not in unused)
             and (not asks(tool) or options.on_ask in ("person", "pause"))
             and (not info.small or name in SMALL_TOOLS or name in wanted or name not in built_in)

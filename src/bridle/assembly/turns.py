@@ -155,7 +155,7 @@ class SettingsTurns:
         """
         choice, options = self._choice(session, item, number, paid=paid), item.options or TurnOptions()
         agent = choice.agent
-        tools = tuple(self.toolset.offered(agent, options, choice.info, self._rules(agent)))
+        tools = tuple(self.toolset.offered(agent, options, choice.info, self._rules(agent), session.info))
         system = self._system(session, choice, options, tools, told)
         system = system if system != session.system else ""
         extra = extra_tools(agent, tools)
@@ -231,7 +231,8 @@ class SettingsTurns:
         return self.agents[name]
 
     def _agent_name(self, session: Session, options: TurnOptions) -> str:
-        before = session.turn.start.agent if session.turn is not None else ""
+        last, info = session.turn, session.info
+        before = last.start.agent if last is not None else info.agent if info is not None else ""
         return options.agent or before or self.settings.agent
 
     def recorded_agent(self, name: str) -> AgentDefinition:
@@ -241,9 +242,8 @@ class SettingsTurns:
     def _references(self, session: Session, options: TurnOptions) -> tuple[str | None, ...]:
         """Return the references of a turn's model, None if one has to be chosen, and of the fallbacks given with it."""
         agent = self.recorded_agent(self._agent_name(session, options))
-        before = session.turn.start if session.turn is not None else None
         own = self._own_model(agent), agent.fallback
-        return model_setup.references(options, before, own, (self.settings.model, self.settings.fallback))
+        return model_setup.references(options, session, own, (self.settings.model, self.settings.fallback))
 
     def _own_model(self, agent: AgentDefinition) -> str | None:
         return self.models.alias(agent.model) if agent.model in ALIASES else agent.model

@@ -63,8 +63,18 @@ class RemoteSessions:
     def new_id(self) -> str:
         return self._seams.new_id("ses")
 
-    async def create(self, id: str | None = None, *, messages: Iterable[Message] = ()) -> str:
-        return await self._create(CreateBody(id=id if id is not None else self.new_id(), messages=tuple(messages)))
+    async def create(
+        self,
+        id: str | None = None,
+        *,
+        messages: Iterable[Message] = (),
+        title: str = "",
+        agent: str = "",
+        model: str = "",
+        denied: Sequence[str] = (),
+    ) -> str:
+        body = CreateBody(messages=tuple(messages), title=sound(title), agent=agent, model=model, denied=tuple(denied))
+        return await self._create(msgspec.structs.replace(body, id=id if id is not None else self.new_id()))
 
     async def begin(self, id: str, text: str, options: TurnOptions | None) -> str:
         first = FirstPrompt(text=sound(text), options=prompt_options(options)) if options is not None else None

@@ -20,6 +20,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     created: float = 0.0
     agent: str = ""
     model: str = ""
+    """Agent and model for which it was created, unless a prompt names others; empty for the default ones."""
     parent: str = ""
     app: str = ""
     """The program whose agents the session needs; empty for the agents of the configuration."""
@@ -30,6 +31,8 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     approvals: Approvals = "rules"
     archived: float = 0.0
     """When a person put it aside, so that lists leave it out; 0 if it is not archived."""
+    denied: tuple[str, ...] = ()
+    """Tools that no turn offers, because the session was created without them."""
 
 
 class PartPut(msgspec.Struct, frozen=True, tag="put", tag_field="event"):

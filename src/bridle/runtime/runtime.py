@@ -18,7 +18,7 @@ from bridle.assembly.turns import SettingsTurns
 from bridle.config.agents import all_agents
 from bridle.config.settings import Settings
 from bridle.core.context import sound
-from bridle.core.events import PartPut, SessionInfo
+from bridle.core.events import SessionInfo
 from bridle.core.ids import read_ask_address
 from bridle.core.inbox import (
     AbortItem,
@@ -33,7 +33,7 @@ from bridle.core.inbox import (
 )
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.messages import Message
-from bridle.core.parts import File, History, TurnStart
+from bridle.core.parts import File, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.session import Session
 from bridle.engine.bus import Bus
@@ -45,6 +45,7 @@ from bridle.journal.journal import Journal, Lease, SharesDeltas
 from bridle.journal.open import open_journal
 from bridle.runtime import argument_checks
 from bridle.runtime.config import RuntimeConfig
+from bridle.runtime.given_history import begin_with
 from bridle.runtime.mcp_servers import RuntimeServers
 from bridle.runtime.observe import Observation
 from bridle.runtime.project import Backend
@@ -56,12 +57,10 @@ from bridle.tools.output_buffer import OutputFolder
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.caller import Program
-from bridle.turn.record import Record
 from bridle.values.argument_kinds import checked_methods
 
 if TYPE_CHECKING:
     from bridle.runtime.listen import Listen, Listening
-
 
 MakesEngine = Callable[[DriveSetup], Engine]
 
@@ -218,37 +217,41 @@ class Runtime(SessionReader, RareMethods):
 
         self._listening.append(Listening(self.bus, self.journal, listener))
 
-    async def create(self, id: str | None = None, *, messages: Iterable[Message] = ()) -> str:
+    async def create(
+        self,
+        id: str | None = None,
+        *,
+        messages: Iterable[Message] = (),
+        title: str = "",
+        agent: str = "",
+        model: str = "",
+        denied: Sequence[str] = (),
+    ) -> str:
         """Create a session in this runtime's directory and return its id. Idempotent for the same id and messages.
 
         The model reads `messages` before the first prompt: those of another session, `from_openai` or `from_anthropic`.
-        Raises `ConfigError` for an invalid id, for messages that no model can read, and if the session exists without
-        these messages.
+        `agent` and `model` are those of the first turn, unless its prompt names others. No turn offers `denied` tools.
+        Raises `ConfigError` for an invalid id, agent or model, for messages that no model can read, and if the session
+        exists without these messages.
         """
-        named = argument_checks.session_id(id) if id is not None else self.new_id()
-        history = argument_checks.history(messages)
-        info = self._new_info(named)
+        history, id = argument_checks.history(messages), self.new_id() if id is None else argument_checks.session_id(id)
+        given = {"title": sound(title), "agent": agent, "model": model, "denied": tuple(denied)}
+        info = msgspec.structs.replace(self._new_info(id), **given)
+        if agent or model:
+            await self._check_first(info, PromptItem("first", ""))
         await self.journal.create(info)
         if history is not None:
-            await self._begin_with(info.id, history)
+            await begin_with(self, info.id, history)
         return info.id
 
     def _new_info(self, id: str) -> SessionInfo:
-        now = self.seams.clock.wall()
-        return SessionInfo(id, str(self.directory), created=now, app=self._app, place=self.place)
+        return SessionInfo(id, str(self.directory), "", self.seams.clock.wall(), app=self._app, place=self.place)
 
-    async def _begin_with(self, session: str, history: History) -> None:
-        """Record the conversation that a new session begins with; a repetition changes nothing."""
-        known = (await self.load(session)).parts.get(history.id)
-        if known is None:
-            async with self.leased(session) as lease:
-                state = await self.load(session)
-                known = state.parts.get(history.id)
-                if known is None and not len(state.messages):
-                    record = Record(state, self.journal, lease, self.seams.clock, self.bus.publish)
-                    await record.append(PartPut(known := history))
-        if known != history:
-            raise ConfigError(f"session {session} exists and did not begin with these messages: choose a new id")
+    async def _check_first(self, info: SessionInfo, item: PromptItem) -> None:
+        """Raise `ConfigError` if the first turn of a session could not begin with this prompt."""
+        state = Session()
+        state.info = info
+        await self.check(state, item)
 
     async def begin(self, id: str, text: str, options: TurnOptions | None) -> str:
         """Create a session for a first prompt; raises `ConfigError`, and creates none, if the prompt would be refused.
@@ -256,9 +259,7 @@ class Runtime(SessionReader, RareMethods):
         Without options the prompt starts no turn, so it cannot be refused.
         """
         if options is not None:
-            state = Session()
-            state.info = self._new_info(id)
-            await self.check(state, PromptItem("first", text, options=options))
+            await self._check_first(self._new_info(id), PromptItem("first", text, options=options))
         return await self.create(id)
 
     async def prompt(

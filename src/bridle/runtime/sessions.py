@@ -66,11 +66,21 @@ class Sessions(Protocol):
     def new_id(self) -> str:
         """Return an id for a new session."""
 
-    async def create(self, id: str | None = None, *, messages: Iterable[Message] = ()) -> str:
+    async def create(
+        self,
+        id: str | None = None,
+        *,
+        messages: Iterable[Message] = (),
+        title: str = "",
+        agent: str = "",
+        model: str = "",
+        denied: Sequence[str] = (),
+    ) -> str:
         """Create a session that begins with these messages, and return its id. Idempotent for the same id and messages.
 
-        Raises `ConfigError` for an invalid id, for messages that no model can read, and if the session exists and did
-        not begin with these messages.
+        `agent` and `model` are those of the first turn, unless its prompt names others. No turn offers `denied` tools.
+        Raises `ConfigError` for an invalid id, agent or model, for messages that no model can read, and if the session
+        exists and did not begin with these messages.
         """
 
     async def begin(self, id: str, text: str, options: TurnOptions | None) -> str:

@@ -39,6 +39,12 @@ class CreateBody(Strict, frozen=True):
     """A served directory or a folder below it; by default the first served."""
     messages: tuple[Message, ...] = ()
     """The conversation that it begins with, for the model to read before the first prompt."""
+    title: Annotated[str, msgspec.Meta(max_length=LONGEST_TITLE)] = ""
+    agent: str = ""
+    model: str = ""
+    """Agent and model of its first turn, unless the first prompt names others."""
+    denied: tuple[str, ...] = ()
+    """Names of tools that no turn of it offers."""
     first: FirstPrompt | None = None
     """The first prompt: no session is created if its turn could not begin. Submit it afterwards."""
 

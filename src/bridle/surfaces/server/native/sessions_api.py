@@ -85,7 +85,15 @@ class SessionsApi:
             options = turn_options(body.first.options)
             id = await backend.begin(body.id or backend.new_id(), body.first.text, options)
         else:
-            id = await backend.create(body.id, messages=body.messages)
+            title = " ".join(body.title.split())
+            id = await backend.create(
+                body.id,
+                messages=body.messages,
+                title=title,
+                agent=body.agent,
+                model=body.model,
+                denied=body.denied,
+            )
         if body.id is not None:
             # The id may belong to a session elsewhere, which does not exist here.
             await self._server.directories.of_session(id)

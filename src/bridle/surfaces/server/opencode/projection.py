@@ -50,8 +50,6 @@ class Projection:
         self.waiting: set[str] = set()
         """Prompts that are shown and not recorded yet."""
         self.todos: tuple[shapes.TodoShape, ...] = ()
-        self.denied: tuple[str, ...] = ()
-        """Tools that the rules of a client took away from this session."""
         self.cost = 0.0
         self.tokens = shapes.TokenCount()
         self._newest = 0
@@ -205,7 +203,8 @@ class Projection:
     def _recorded(self, event: record.Recorded, entry: Entry) -> None:
         match event:
             case record.SessionPut(info=info):
-                self.info = info
+                last = self.info
+                self.info = replace(info, agent=last.agent or info.agent, model=last.model or info.model)
             case record.PartPut(part=part):
                 self._part(part)
             case record.PartGrown(id=id, offset=offset, text=text):
@@ -285,8 +284,6 @@ class Projection:
             self.talk.part(part, self.at)
         if turn is not None:
             turn.parent = id
-        if note is not None:
-            self.denied = tuple(dict.fromkeys((*self.denied, *note.denied)))
 
     def _earlier(self, part: parts.Prompt | parts.PartOfReply) -> None:
         """Show a part from before the first turn."""

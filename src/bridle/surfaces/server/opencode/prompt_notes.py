@@ -30,13 +30,11 @@ class PartNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PromptNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is recorded with a prompt: the session and the time of its request, its parts, and what is denied."""
+    """What is recorded with a prompt: the session and the time of its request, and its parts."""
 
     session: str
     created: int
     parts: tuple[PartNote, ...] = ()
-    denied: tuple[str, ...] = ()
-    """Tools that the rules of the client take away."""
     command: str = ""
 
 

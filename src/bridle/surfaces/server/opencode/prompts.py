@@ -133,7 +133,7 @@ async def command_draft(backend: Backend, given: CommandBody) -> Draft:
     )
 
 
-async def send(hub: Hub, session: str, message: str, given: Draft, denied: Sequence[str] = ()) -> Sent:
+async def send(hub: Hub, session: str, message: str, given: Draft) -> Sent:
     """Submit a prompt, and show it to all clients; a refused prompt is taken back."""
     tracker = await hub.track(session)
     projection, backend = tracker.projection, tracker.backend
@@ -142,15 +142,11 @@ async def send(hub: Hub, session: str, message: str, given: Draft, denied: Seque
     if not ids.is_message(id):
         raise ClientFailure(400, "BadRequest", f"messageID: {message!r} does not begin with msg")
     known = projection.talk.messages.get(id)
-    all_denied = tuple(dict.fromkeys((*projection.denied, *denied)))
-    note = PromptNote(
-        session, known.info.time.created if known is not None else created, given.parts, denied=all_denied
-    )
+    note = PromptNote(session, known.info.time.created if known is not None else created, given.parts)
     metadata = {KEY: msgspec.to_builtins(note)}
     usual = backend.preferences()
     agent = given.options.agent or projection.info.agent or usual.agent
-    switches = {**narrowed(backend, agent, given.options.tools), **dict.fromkeys(all_denied, False)}
-    options = msgspec.structs.replace(given.options, tools=switches)
+    options = msgspec.structs.replace(given.options, tools=narrowed(backend, agent, given.options.tools))
     model = options.model or projection.info.model or usual.model
     tracker.tell(projection.submitted(Prompt(id, given.text, given.files, metadata=metadata), agent, model))
     hub.sent(session, id)

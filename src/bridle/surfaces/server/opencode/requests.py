@@ -59,7 +59,7 @@ class CommandBody(msgspec.Struct, frozen=True):
     parts: list[SentPart] = []
 
 
-class SessionDraft(msgspec.Struct, frozen=True):
+class SessionBody(msgspec.Struct, frozen=True):
     """A new session."""
 
     title: str | None = None

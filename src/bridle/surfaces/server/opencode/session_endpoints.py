@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -17,12 +16,11 @@ from bridle.surfaces.server.opencode.failures import BUSY, INVALID, ClientFailur
 from bridle.surfaces.server.opencode.hub import Hub
 from bridle.surfaces.server.opencode.projection import IDLE, Projection
 from bridle.surfaces.server.opencode.prompts import (
-    Draft,
-    Sent,
     answered,
     command_draft,
     denied_by,
     draft,
+    reference,
     send,
     turn_of,
 )
@@ -32,7 +30,7 @@ from bridle.surfaces.server.opencode.requests import (
     ForkPoint,
     RevertBody,
     SentPrompt,
-    SessionDraft,
+    SessionBody,
 )
 from bridle.surfaces.server.opencode.session_facts import milliseconds, session_of
 from bridle.surfaces.server.opencode.tracker import Tracker, diff_of
@@ -50,8 +48,6 @@ class SessionEndpoints:
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
-        self._drafts: dict[str, SessionDraft] = {}
-        """The bodies of requests that created sessions, until the first prompt of each."""
 
     async def list(self, request: Request) -> Response:
         """List the sessions of a directory, the last changed first; those without a prompt are left out."""
@@ -80,16 +76,17 @@ class SessionEndpoints:
     async def create(self, request: Request) -> Response:
         """Create a session."""
         try:
-            given = await read_body(request, SessionDraft)
-            denied_by(given.permission)
-        except ClientFailure as error:
+            given = await read_body(request, SessionBody)
+            backend = await self.hub.served.backend(asked_directory(request))
+            session = await backend.create(
+                title=given.title or "",
+                agent=given.agent or "",
+                model=reference(given.model) if given.model is not None else "",
+                denied=denied_by(given.permission),
+            )
+        except (ClientFailure, ConfigError) as error:
             # This path alone publishes errors of this shape, and answers with them.
             raise ClientFailure(400, INVALID, str(error)) from error
-        backend = await self.hub.served.backend(asked_directory(request))
-        session = await backend.create()
-        if given.title:
-            await backend.rename(session, given.title)
-        self._drafts[session] = given
         tracker = await self.hub.track(session, 0)
         return JsonAnswer(tracker.projection.shown())
 
@@ -196,7 +193,7 @@ class SessionEndpoints:
         given = await read_body(request, SentPrompt)
         session = self._session(request)
         backend = await self.hub.served.of_session(session, request.method)
-        sent = await self._send(session, given.messageID, await draft(backend, given))
+        sent = await send(self.hub, session, given.messageID, await draft(backend, given))
         return StreamingResponse(answered(self.hub, sent), media_type="application/json")
 
     async def prompt_later(self, request: Request) -> Response:
@@ -204,7 +201,7 @@ class SessionEndpoints:
         given = await read_body(request, SentPrompt)
         session = self._session(request)
         backend = await self.hub.served.of_session(session, request.method)
-        await self._send(session, given.messageID, await draft(backend, given))
+        await send(self.hub, session, given.messageID, await draft(backend, given))
         return Response(status_code=204)
 
     async def command(self, request: Request) -> Response:
@@ -212,18 +209,8 @@ class SessionEndpoints:
         given = await read_body(request, CommandBody)
         session = self._session(request)
         backend = await self.hub.served.of_session(session, request.method)
-        sent = await self._send(session, given.messageID, await command_draft(backend, given))
+        sent = await send(self.hub, session, given.messageID, await command_draft(backend, given))
         return StreamingResponse(answered(self.hub, sent), media_type="application/json")
-
-    async def _send(self, session: str, message: str, given: Draft) -> Sent:
-        """Submit a prompt; the first one also takes agent, model and rules from the creation of its session."""
-        made = self._drafts.get(session, SessionDraft())
-        agent = given.options.agent or made.agent
-        named = f"{made.model.providerID}/{made.model.id}".removeprefix("bridle/") if made.model is not None else None
-        given.options = replace(given.options, agent=agent, model=given.options.model or named)
-        sent = await send(self.hub, session, message, given, denied_by(made.permission))
-        self._drafts.pop(session, None)
-        return sent
 
     async def abort(self, request: Request) -> Response:
         """Abort the running turn; changes nothing if none runs, or for an unknown session."""
