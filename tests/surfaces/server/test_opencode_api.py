@@ -190,7 +190,7 @@ def test_undone_messages_are_hidden_and_removed_by_the_next_prompt(tmp_path):
     story(tmp_path, work, user=with_snapshots(home))
 
 
-def test_a_revert_is_refused_while_a_turn_runs_and_where_others_changed_files(tmp_path):
+def test_undo_and_redo_are_refused_while_a_turn_runs_and_undo_where_others_changed_files(tmp_path):
     async def work(one):
         session = await one.session()
         await one.prompt(session, "write")
@@ -203,8 +203,11 @@ def test_a_revert_is_refused_while_a_turn_runs_and_where_others_changed_files(tm
         await one.told("message.part.delta", session)
         busy = await one.post(f"/session/{session}/revert", {"messageID": user}, 409)
         assert (busy["_tag"], busy["sessionID"]) == ("SessionBusyError", session)
+        restored = await one.post(f"/session/{session}/unrevert", None, 409)
+        assert (restored["_tag"], "abort it" in restored["message"]) == ("SessionBusyError", True), restored
         await one.post(f"/session/{session}/abort")
-        assert "revert" not in await one.get(f"/session/{session}")
+        await one.idle(session, 2)
+        assert "revert" not in await one.post(f"/session/{session}/unrevert")
 
     home = tmp_path.with_name(tmp_path.name + "-home")
     home.mkdir()

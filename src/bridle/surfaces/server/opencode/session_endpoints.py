@@ -247,6 +247,9 @@ class SessionEndpoints:
     async def unrevert(self, request: Request) -> Response:
         """Reverse an undo, as long as no prompt has made it final."""
         tracker = await self.hub.track(self._session(request))
+        if tracker.projection.turn is not None:
+            text = f"session {tracker.session} has an open turn: wait for it, or abort it"
+            raise ClientFailure(409, BUSY, text)
         try:
             while tracker.projection.first_hidden_turn:
                 await tracker.backend.redo(tracker.session)
