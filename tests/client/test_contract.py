@@ -304,7 +304,7 @@ def test_a_project_tells_its_settings_agents_models_and_files(told):
         assert [row.name for row in await project.slash_commands()] == ["init", "memory", "review"]
         assert (await project.branch()).name == ""
         assert {row.info.ref for row in await project.model_rows()} == set(await project.reachable_models())
-        assert (await project.stats(1)).account.account == ""
+        assert (await project.stats(1, [str(home.project)])).account.account == ""
         assert [each.path for each in await project.find_files("notes", 5)] == ["notes.md"]
         assert "notes.md" in [each.path for each in await project.list_folder()]
         assert (await project.read_file("notes.md")).text == "one\n"

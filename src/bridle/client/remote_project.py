@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -115,8 +116,8 @@ class RemoteProject:
     async def branch(self) -> BranchView:
         return await self._get("/branch", BranchView)
 
-    async def stats(self, days: int = 7) -> UsageStats:
-        query = StatsQuery(directory=str(self.directory), days=days)
+    async def stats(self, days: int = 7, projects: Sequence[str] = ()) -> UsageStats:
+        query = StatsQuery(directory=str(self.directory), days=days, projects=tuple(projects))
         return await self._connection.ask("GET", "/stats", UsageStats, query=query)
 
     async def find_files(self, text: str, limit: int = 50) -> list[FoundFile]:

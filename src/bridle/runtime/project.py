@@ -129,8 +129,11 @@ class Project(Protocol):
     async def mcp_servers(self) -> list[ServerRow]:
         """Connect to the MCP servers, and return how each was found. A failure is part of the result."""
 
-    async def stats(self, days: int = 7) -> UsageStats:
-        """Return the use of the last days by date, agent and model; raises `ConfigError` for a wrong number."""
+    async def stats(self, days: int = 7, projects: Sequence[str] = ()) -> UsageStats:
+        """Return the use of the last days by date, agent, model and project; raises `ConfigError` for a wrong number.
+
+        With `projects`, only the sessions of these directories are counted; a server counts those that it serves.
+        """
 
     async def find_files(self, text: str, limit: int = 50) -> list[FoundFile]:
         """Return files and folders whose path contains all fragments of a text, in any case, the best match first.

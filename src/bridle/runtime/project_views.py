@@ -95,7 +95,7 @@ class UsageStats(msgspec.Struct, frozen=True, kw_only=True):
     agents: dict[str, TurnsUse]
     models: dict[str, TurnsUse]
     projects: dict[str, TurnsUse] = {}
-    """By the directory of the session; a server tells those that it serves."""
+    """By the directory of the session."""
 
 
 DiffBase = Literal["git", "branch"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from bridle.core.budget import AccountUse, Budget
@@ -99,10 +100,10 @@ class RareMethods:
 
         return await branch_of(self._here)
 
-    async def stats(self, days: int = 7) -> UsageStats:
+    async def stats(self, days: int = 7, projects: Sequence[str] = ()) -> UsageStats:
         from bridle.runtime.usage_stats import usage_stats
 
-        return await usage_stats(self._here, days)
+        return await usage_stats(self._here, days, projects)
 
     async def find_files(self, text: str, limit: int = 50) -> list[FoundFile]:
         from bridle.runtime.project_files import find_files

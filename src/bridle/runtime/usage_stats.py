@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -31,8 +31,8 @@ class _Sum:
         self.endings[finish.reason] += 1
 
 
-async def usage_stats(runtime: Runtime, days: int) -> UsageStats:
-    """Return the use of the last days; raises `ConfigError` for a wrong number of them."""
+async def usage_stats(runtime: Runtime, days: int, projects: Collection[str]) -> UsageStats:
+    """Return the use of the last days, with `projects` only in these directories; raises `ConfigError`."""
     if type(days) is not int or not 0 < days <= MOST_DAYS:
         raise ConfigError(f"stats: days must be a whole number from 1 to {MOST_DAYS:,}, not {days!r}")
     sums: dict[str, dict[str, _Sum]] = {"day": {}, "agent": {}, "model": {}, "project": {}}
@@ -40,6 +40,8 @@ async def usage_stats(runtime: Runtime, days: int) -> UsageStats:
     for row in await runtime.journal.sessions():
         if row.updated < since:
             break
+        if projects and row.info.directory not in projects:
+            continue
         try:
             entries = await runtime.entries(row.info.id)
         except JournalError:

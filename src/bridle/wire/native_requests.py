@@ -263,6 +263,8 @@ class StatsQuery(DirectoryQuery, frozen=True):
     """The days to count, today included."""
 
     days: Annotated[int, msgspec.Meta(ge=1)] = 7
+    projects: tuple[str, ...] = ()
+    """Only sessions of these directories, one parameter for each; by default those of all served ones."""
 
 
 class ApprovalQuery(DirectoryQuery, frozen=True, kw_only=True):

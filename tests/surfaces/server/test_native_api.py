@@ -224,7 +224,7 @@ def test_a_file_of_a_prompt_is_returned_as_bytes_without_a_type(shared, client):
         assert client.get(f"/bridle/sessions/{session}/prompts/{wrong}").status_code == 404
 
 
-def test_the_use_of_the_last_days_names_served_directories_only(shared, client):
+def test_the_use_of_the_last_days_is_that_of_served_directories(shared, client):
     elsewhere = shared.folder / "elsewhere"
     elsewhere.mkdir()
     model = shared.home.script("Done.", name="there.json")
@@ -234,4 +234,16 @@ def test_the_use_of_the_last_days_names_served_directories_only(shared, client):
     result(client, session, prompt(client, session, "Go.", model))
     stats = client.get("/bridle/stats", params={"days": 1}).json()
     assert list(stats["projects"]) == [str(shared.project)]
-    assert stats["projects"][str(shared.project)]["turns"] < sum(use["turns"] for use in stats["days"].values())
+    turns = stats["projects"][str(shared.project)]["turns"]
+    for table in ("days", "agents", "models"):
+        assert sum(use["turns"] for use in stats[table].values()) == turns, table
+    assert model in stats["models"]
+    below = shared.project / "below"
+    below.mkdir()
+    other = created(client, directory=str(below))
+    result(client, other, prompt(client, other, "Go.", model))
+    both = client.get("/bridle/stats", params={"projects": [str(below), str(shared.project)]}).json()
+    assert set(both["projects"]) == {str(below), str(shared.project)}
+    assert client.get("/bridle/stats", params={"projects": str(elsewhere)}).status_code == 403
+    one = client.get("/bridle/stats", params={"projects": str(below)}).json()
+    assert [sum(use["turns"] for use in one[table].values()) for table in ("days", "projects")] == [1, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_origin
 
 import msgspec
 from starlette.requests import Request
@@ -17,7 +17,7 @@ from bridle.wire.native_answers import Accepted
 from bridle.wire.native_requests import NoQuery, Strict
 
 PREFIX = "/bridle"
-Read = TypeVar("Read")
+Read = TypeVar("Read", bound=msgspec.Struct)
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
 Run = Callable[[Request, Any, Any], Awaitable[object]]
 """Gets a request, its parameters and its body, and returns the answer."""
@@ -116,8 +116,12 @@ def _route(operation: Operation) -> Guarded:
 
 def read_query(request: Request, kind: type[Read]) -> Read:
     """Return the parameters of a request; raises `RequestRefused` (400)."""
+    given: dict[str, Any] = dict(request.query_params)
+    for field in msgspec.structs.fields(kind):
+        if get_origin(field.type) is tuple and field.name in given:
+            given[field.name] = request.query_params.getlist(field.name)
     try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
+        return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
         raise misread(error, "the parameters") from None
 

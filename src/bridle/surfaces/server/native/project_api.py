@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 from starlette.requests import Request
 
 from bridle.core.budget import AccountUse
@@ -105,9 +104,12 @@ class ProjectApi:
 
     async def stats(self, request: Request, query: StatsQuery, body: None) -> object:
         directories = self._server.directories
-        found = await (await directories.backend(query.directory)).stats(query.days)
-        served = {name: use for name, use in found.projects.items() if directories.is_served(name)}
-        return msgspec.structs.replace(found, projects=served)
+        served = {str(path) for path in directories.served} | {row.info.directory for row in await directories.rows()}
+        wanted = served.intersection(query.projects) if query.projects else served
+        for name in set(query.projects) - served:
+            # It has no sessions here; one that is not served is refused.
+            wanted.add(str(directories.resolve(name)))
+        return await (await directories.backend(query.directory)).stats(query.days, sorted(wanted))
 
     def operations(self) -> Sequence[Operation]:
         """Return the operations of this part of the API."""
