@@ -371,6 +371,11 @@ def looks_like_part(id: str) -> bool:
     return bool(dot) and number.isdecimal()
 
 
+def names_ask(word: str) -> bool:
+    """Return whether a person means an ask by this word, and no session."""
+    return looks_like_part(read_ask_address(word).ask)
+
+
 def is_named_by(id: str, given: str) -> bool:
     """Return whether a person may mean this session by the beginning of its id."""
     return id.startswith(given)

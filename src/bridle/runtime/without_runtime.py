@@ -21,14 +21,15 @@ AGENT_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
 def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[Models, tuple[str, ...]]:
-    """Return the models for a project, without opening a journal, and the notices about its settings."""
+    """Return the models for a project, without opening a journal, and notices about its settings that are new."""
+    from bridle.assembly.project_access import ProjectAccess
     from bridle.config.load import load
 
     folder = Path(directory).absolute()
     loaded = load(folder, trusted=trusted)
     models = Models({}, loaded.settings, os.environ, folder)
     models.wanted = loaded.wanted
-    return models, loaded.notices
+    return models, ProjectAccess(folder).news(loaded.notices)
 
 
 def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:

@@ -20,7 +20,7 @@ agents = typer.Typer(cls=ListingGroup, invoke_without_command=True)
 
 def _rows(directory: Path, trusted: bool) -> list[AgentRow]:
     runtime = Runtime.open(directory, trusted=trusted, in_memory=True)
-    tell_notices(runtime.notices)
+    tell_notices(runtime.new_notices())
     return runtime.agents()
 
 

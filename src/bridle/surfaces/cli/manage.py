@@ -9,6 +9,7 @@ from typing import Annotated, cast
 import typer
 
 from bridle.core import parts
+from bridle.core.ids import names_ask
 from bridle.core.limits import LimitName
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Waiting
@@ -21,13 +22,12 @@ from bridle.surfaces.cli.commands import (
     Format,
     Formats,
     LastSession,
-    SessionId,
     in_project,
     in_project_sessions,
     session_and_project,
     with_sessions,
 )
-from bridle.surfaces.cli.foreground import Begin, Begun, Choice, chosen, drive
+from bridle.surfaces.cli.foreground import CHOICES, Begin, Begun, Choice, chosen, drive
 from bridle.surfaces.cli.limit_flags import given_limits, limit_flags
 from bridle.surfaces.cli.output import say
 from bridle.surfaces.cli.remote import Attach, SessionsPlace, TokenFile
@@ -36,6 +36,7 @@ from bridle.surfaces.shared.limit_levels import used_words
 
 LOOK_SECONDS = 0.1
 ANSWER_LOOKS = 30
+ANSWER_USAGE = "bridle answer [SESSION] [ASK] CHOICE"
 
 
 def _drive(session: str, begin: Begin, format: str, place: SessionsPlace) -> None:
@@ -85,9 +86,11 @@ async def _interrupted(place: SessionsPlace) -> str:
 
 
 def answer(
-    session: SessionId,
-    ask: Annotated[str, typer.Argument(help="Id of the permission request or question.")],
-    choice: Annotated[str, typer.Argument(help="once, always or reject; for a question, the answer.")],
+    session: LastSession = "",
+    ask: Annotated[str, typer.Argument(help="Id of the request; without it, the only open one.")] = "",
+    choice: Annotated[
+        str, typer.Argument(help="once (or y), always, or reject (or n); for a question, the answer.")
+    ] = "",
     feedback: Annotated[str, typer.Option(help="With reject: a reason for the model, which then continues.")] = "",
     format: Format = "text",
     attach: Attach = None,
@@ -95,29 +98,50 @@ def answer(
 ) -> None:
     """Answer a permission request or question of a paused session or its subagents, and continue the session.
 
-    Example: bridle answer SESSION 1.1.1.0.0.bash once
+    Examples: bridle answer yes; bridle answer SESSION 1.1.1.0.0.bash once
     """
+    session, named, choice = _answered(session, ask, choice)
 
     async def work(runtime: Backend) -> Begun:
         found = await named_session(runtime, session)
         state = await runtime.load(found)
-        asks = {held.id: held for held in state.running.asks} if state.running is not None else {}
-        if ask not in asks:
-            raise ConfigError(f"session {found} does not ask {ask!r} (open asks: {', '.join(asks) or 'none'})")
+        ask = _meant(found, state, named)
         top = await runtime.root(found)
         before = await runtime.load(top)
-        await runtime.answer(found, ask, *_said(asks[ask], choice, feedback))
+        await runtime.answer(found, ask.id, *_said(ask, choice, feedback))
         await runtime.resume(top)
-        return Begun(top, _last_prompt(before), before, answered=ask)
+        return Begun(top, _last_prompt(before), before, answered=ask.id)
 
     _drive(session, work, format, SessionsPlace(attach, token_file))
+
+
+def _answered(*given: str) -> tuple[str, str, str]:
+    """Return session, ask and choice, of which the first two may have been left out. Raises `ConfigError`."""
+    *names, choice = [word for word in given if word] or [""]
+    asks = [word for word in names if names_ask(word)]
+    sessions = [word for word in names if word not in asks]
+    if not choice or len(asks) > 1 or len(sessions) > 1:
+        raise ConfigError(f"give one answer, in quotes if it has several words: {ANSWER_USAGE}")
+    return "".join(sessions), "".join(asks), choice
+
+
+def _meant(session: str, state: Session, named: str) -> Ask:
+    """Return the open ask with this id, or without an id the only one. Raises `ConfigError`."""
+    asks = {held.id: held for held in state.running.asks} if state.running is not None else {}
+    if named and named not in asks:
+        raise ConfigError(f"session {session} does not ask {named!r} (open asks: {', '.join(asks) or 'none'})")
+    if not asks:
+        raise ConfigError(f"session {session} asks nothing")
+    if not named and len(asks) > 1:
+        raise ConfigError(f"session {session} asks {len(asks)} things; name one: {', '.join(asks)}")
+    return asks[named] if named else next(iter(asks.values()))
 
 
 def _said(ask: Ask, choice: str, feedback: str) -> tuple[Choice, str]:
     """Interpret an answer: a question takes any text, a permission `once`, `always` or `reject`."""
     if ask.kind == "question" and choice != "reject":
         return "once", chosen(ask, choice)
-    return cast(Choice, fitting("the choice", choice, Choice)), feedback
+    return CHOICES.get(choice.lower()) or cast(Choice, fitting("the choice", choice, Choice)), feedback
 
 
 @in_project

@@ -29,7 +29,7 @@ def with_servers(work: Work) -> Command:
 
     async def opened(dir: Path, trust: bool, given: dict[str, Any]) -> int | None:
         runtime = Runtime.open(dir, trusted=trust, in_memory=True)
-        tell_notices(runtime.notices)
+        tell_notices(runtime.new_notices())
         async with runtime:
             if runtime.servers is None:
                 say("no servers are configured; `bridle mcp add --help` shows how to add one")

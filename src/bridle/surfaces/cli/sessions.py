@@ -17,8 +17,9 @@ from bridle.runtime import Runtime
 from bridle.runtime.project import Backend
 from bridle.runtime.retention import expired, prune
 from bridle.runtime.sessions import SessionQuery, pinned_first
-from bridle.surfaces.cli.commands import LastSession, ListingGroup, SessionId, Yes, with_runtime, with_sessions
+from bridle.surfaces.cli.commands import LastSession, ListingGroup, Yes, with_runtime, with_sessions
 from bridle.surfaces.cli.output import confirmed, say, tell
+from bridle.surfaces.cli.session_ids import named_session
 from bridle.surfaces.shared.safe_text import plain
 
 sessions = typer.Typer(cls=ListingGroup, invoke_without_command=True)
@@ -70,16 +71,21 @@ def _has(session: Session, words: str) -> bool:
 @sessions.command("rename")
 @with_sessions
 async def rename(
-    runtime: Backend, session: SessionId, title: Annotated[str, typer.Argument(help="The new title.")]
+    runtime: Backend,
+    first: Annotated[
+        str, typer.Argument(metavar="session", help="Session id; without it, this directory's last.")
+    ] = "",
+    second: Annotated[str | None, typer.Argument(metavar="title", help="The new title, in quotes.")] = None,
 ) -> None:
     """Give a session a title.
 
-    Example: bridle sessions rename ses_01m7f61fgm8e25fmtbew1j8mk4 "The failing test"
+    Example: bridle sessions rename "The failing test"
     """
-    words = " ".join(title.split())
-    if not 0 < len(words) <= LONGEST_TITLE:
-        raise ConfigError(f"a title must have 1 to {LONGEST_TITLE} characters, not {len(words)}")
-    await runtime.rename(session, words)
+    session, title = ("", first) if second is None else (first, second)
+    shown = " ".join(title.split())
+    if not 0 < len(shown) <= LONGEST_TITLE:
+        raise ConfigError(f"a title must have 1 to {LONGEST_TITLE} characters, not {len(shown)}")
+    await runtime.rename(await named_session(runtime, session), shown)
 
 
 @sessions.command("pin")
@@ -126,8 +132,8 @@ async def unarchive(runtime: Backend, session: LastSession = "") -> None:
 @with_sessions
 async def move(
     runtime: Backend,
-    session: SessionId,
     place: Annotated[str, typer.Option(help="Name of the machine, as `bridle workers` shows it after the @.")],
+    session: LastSession = "",
 ) -> None:
     """Let the workers of another machine take a session with its subagents.
 
