@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from difflib import get_close_matches
 
 import msgspec
@@ -70,7 +71,27 @@ class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Edit or withdraw a prompt that waits."""
     read: str = "leader tab"
     """Go to the transcript."""
+    search: str = "ctrl+f"
+    """Search the transcript."""
+    palette: str = "ctrl+p"
+    """Search everything that the application can do."""
     exit: str = "ctrl+d, leader q"
+    quit: str = "ctrl+q"
+    """Leave, also from a dialog and with a draft."""
+    list_rename: str = "ctrl+r"
+    """In the list of sessions, like the next three: the highlighted one."""
+    list_pin: str = "ctrl+t"
+    list_fork: str = "ctrl+f"
+    list_delete: str = "ctrl+d"
+    list_favorite: str = "ctrl+f"
+    """In the list of models, like the next one."""
+    list_connect: str = "ctrl+l"
+    list_undo: str = "ctrl+u"
+    """In the list of earlier prompts: undo from the highlighted one on."""
+    list_withdraw: str = "ctrl+d"
+    """In the list of prompts that wait."""
+    list_login: str = "ctrl+l"
+    """In the list of MCP servers."""
 
 
 def keys_of(given: str) -> list[str]:
@@ -95,9 +116,23 @@ def wrong_keys(given: object) -> str | None:
     return None
 
 
+LISTS = (
+    ("list_rename", "list_pin", "list_fork", "list_delete"),
+    ("list_favorite", "list_connect"),
+    ("list_undo",),
+    ("list_withdraw",),
+    ("list_login",),
+)
+"""Settings whose keys count in one list, and take precedence there over all others."""
+
+
 def clashes(keys: KeySettings) -> list[tuple[str, str]]:
     """Return each setting with a key that another setting has too, with that key."""
-    taken = Counter(key for given in msgspec.structs.astuple(keys) for key in keys_of(given))
-    return [
-        (name, key) for name, given in msgspec.structs.asdict(keys).items() for key in keys_of(given) if taken[key] > 1
-    ]
+    given = msgspec.structs.asdict(keys)
+    everywhere = [name for name in given if not any(name in listed for listed in LISTS)]
+    return [clash for names in (everywhere, *LISTS) for clash in _clashing({name: given[name] for name in names})]
+
+
+def _clashing(given: Mapping[str, str]) -> list[tuple[str, str]]:
+    taken = Counter(key for keys in given.values() for key in keys_of(keys))
+    return [(name, key) for name, keys in given.items() for key in keys_of(keys) if taken[key] > 1]

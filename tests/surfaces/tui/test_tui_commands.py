@@ -30,12 +30,12 @@ async def toast(seat, words):
 
 def test_every_command_has_an_action_and_every_key_one_that_exists():
     from bridle.surfaces.tui.app import KEYED, BridleApp
-    from bridle.surfaces.tui.keys import IN_EDITOR
+    from bridle.surfaces.tui.keys import IN_EDITOR, IN_LISTS
 
     assert [row.name for row in OURS if not callable(getattr(BridleApp, f"action_{row.name}", None))] == []
     names = [name for row in OURS for name in (row.name, *row.aliases)]
     assert len(names) == len(set(names))
-    assert set(KeySettings.__struct_fields__) <= {*KEYED, *IN_EDITOR}
+    assert set(KeySettings.__struct_fields__) <= {*KEYED, *IN_EDITOR, *IN_LISTS}
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,27 @@
 """Keys of the terminal application: esc, tab, ctrl+c, shell mode, history, leader and settings."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
+from msgspec.structs import asdict
 from support.tui_app import seated, told
+from textual.binding import Binding
+from textual.command import CommandPalette
+from textual.dom import DOMNode
 
 from bridle import call
 from bridle.core.parts import Call, Prompt
+from bridle.surfaces import tui
+from bridle.surfaces.tui.app import UNBOUND
 from bridle.surfaces.tui.dialogs import Picker
+from bridle.surfaces.tui.editor import ACTIONS
 from bridle.surfaces.tui.escape import EscapeKey
 from bridle.surfaces.tui.host import PlainHost
+from bridle.surfaces.tui.keys import IN_LISTS
 from bridle.surfaces.tui.leader import LeaderScreen
 from bridle.tools.registry import builtin_tools
-from bridle.values.keys import KeySettings
+from bridle.values.keys import KeySettings, clashes
 
 
 def prompts(seat):
@@ -180,6 +191,64 @@ def test_the_leader_key_shows_keys_and_takes_one_and_all_keys_can_be_set(tmp_pat
             await seat.pilot.press("ctrl+s")
             await seat.ended()
             assert prompts(seat) == ["a\nb"]
+
+    told(story)
+
+
+FIXED = {"escape", "enter", "tab", "shift+tab", "up", "down", "left", "right", "home", "end", "pageup", "pagedown"}
+"""Keys that move and close, everywhere alike; plain letters count only where nothing is typed."""
+
+
+def test_every_key_is_in_the_settings_and_every_setting_is_a_key():
+    """Of all classes of the application; what Textual's own fields do with keys is editing."""
+    modules = [import_module(f"bridle.surfaces.tui.{found.name}") for found in iter_modules(tui.__path__)]
+    ours = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    bound = [
+        binding
+        for owner in ours
+        if issubclass(owner, DOMNode) and owner.__module__.startswith("bridle.")
+        for binding in Binding.make_bindings(vars(owner).get("BINDINGS", []))
+    ]
+    keys = asdict(KeySettings())
+    fixed = [each for each in bound if each.id not in keys]
+    assert {each.key for each in fixed if len(each.key) > 1} - FIXED == {UNBOUND}
+    in_editor = {*ACTIONS, *IN_LISTS}
+    assert {each.id for each in bound if each.id in keys} | in_editor == set(keys)
+
+
+@pytest.mark.parametrize(
+    ("given", "told_of"),
+    [
+        ({"search": "ctrl+t"}, {("search", "ctrl+t"), ("proceed", "ctrl+t")}),
+        ({"list_pin": "ctrl+r"}, {("list_pin", "ctrl+r"), ("list_rename", "ctrl+r")}),
+        ({"list_pin": "ctrl+o", "list_undo": "ctrl+r"}, set()),
+    ],
+)
+def test_keys_of_lists_clash_only_with_keys_of_the_same_list(given, told_of):
+    assert set(clashes(KeySettings(**given))) == told_of
+
+
+def test_the_transcript_is_searched_and_lists_are_worked_with_by_the_keys_of_the_settings(tmp_path):
+    async def story():
+        keys = KeySettings(search="ctrl+b, leader b", list_pin="ctrl+y", proceed="f12", palette="f10", quit="f11")
+        async with seated(tmp_path, "one", host=PlainHost(keys)) as seat:
+            await seat.ask()
+            await seat.ended()
+            for pressed in (("ctrl+b",), ("ctrl+x", "b")):
+                await seat.pilot.press(*pressed)
+                await seat.until(lambda: seat.chat.search.input.has_focus)
+                await seat.pilot.press("escape")
+            await seat.pilot.press("ctrl+f")
+            assert not seat.chat.search.display
+            await seat.pilot.press("f2")
+            await seat.until(lambda: isinstance(seat.app.screen, Picker) and shown(seat, "ctrl+y pin"))
+            await seat.pilot.press("ctrl+y")
+            await seat.until(lambda: isinstance(seat.app.screen, Picker) and shown(seat, "⚑ "))
+            assert (await seat.runtime.load("ses_one")).info.pinned
+            await seat.pilot.press("escape", "f10")
+            await seat.until(lambda: isinstance(seat.app.screen, CommandPalette))
+            await seat.pilot.press("escape", "ctrl+q", "f11")
+            assert not seat.app.is_running
 
     told(story)
 

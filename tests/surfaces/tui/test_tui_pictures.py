@@ -112,7 +112,7 @@ def at_work(calls, *, ended, top=False):
 
 
 async def welcome(seat):
-    await seat.until(lambda: "welcome" in seat.kinds())
+    await seat.until(lambda: "WelcomeView" in seat.kinds())
 
 
 def over(screen):

@@ -28,6 +28,8 @@ UNBOUND = "f35"
 """A key that no keyboard has, for what has no key."""
 FOOTER = {"help": "Help", "sessions": "Sessions", "models": "Model", "agents": "Agent", "proceed": "Continue"}
 KEYED = (*(command.name for command in OURS), "leader", "queue", "read")
+BOUND = ("interrupt", "palette", "quit", "search")
+"""Actions with a binding of their own, whose keys also come from the settings."""
 
 
 def _binding(name: str) -> Binding:
@@ -38,7 +40,7 @@ def _binding(name: str) -> Binding:
     return Binding(UNBOUND, f"press('{name}')", FOOTER.get(name, ""), show=name in FOOTER, id=name, priority=True)
 
 
-class BridleApp(KeyActions):
+class BridleApp(KeyActions, inherit_bindings=False):
     """The application; f1 shows all keys."""
 
     CSS_PATH = "bridle.tcss"
@@ -46,6 +48,8 @@ class BridleApp(KeyActions):
     BINDINGS: ClassVar[list[BindingType]] = [
         *(_binding(name) for name in KEYED),
         Binding("ctrl+c", "interrupt", "Stop", priority=True, show=False, id="interrupt"),
+        Binding("ctrl+p", "command_palette", "palette", priority=True, show=False, id="palette"),
+        Binding("ctrl+q", "quit", priority=True, show=False, id="quit"),
     ]
 
     def __init__(
@@ -65,7 +69,7 @@ class BridleApp(KeyActions):
         self.chat = Chat(
             runtime, session, Setting(self.keymap, self.commands, PromptHistory(self.host.folder), choices)
         )
-        self.set_keymap({name: ",".join(self.keymap.direct(name)) or UNBOUND for name in (*KEYED, "interrupt")})
+        self.set_keymap({name: ",".join(self.keymap.direct(name)) or UNBOUND for name in (*KEYED, *BOUND)})
         self._leaving = False
         self._focused = True
 
@@ -76,7 +80,9 @@ class BridleApp(KeyActions):
         self._tell_notices()
         for other in await self.runtime.interrupted(most=MOST_LOOKED_AT):
             if other != self.chat.id_of_session:
-                self.notify(f"a turn was interrupted here: press f2 and choose {other}", timeout=15)
+                self.notify(
+                    f"a turn was interrupted here: {self.keymap.hint('sessions')} and choose {other}", timeout=15
+                )
 
     def _tell_notices(self) -> None:
         self.commands.learn(self.runtime.preferences().commands)
@@ -92,6 +98,9 @@ class BridleApp(KeyActions):
             self.notify(line(str(error)), severity="error")
             return
         self.commands.learn(runtime.preferences().commands, found)
+
+    def key_of(self, name: str) -> str:
+        return self.keymap.hint(name)
 
     def tell_connection(self, here: bool) -> None:
         """Say that the server is away, or back."""
@@ -131,7 +140,7 @@ class BridleApp(KeyActions):
         if self.chat.begun and self.chat.busy and not self._leaving:
             self._leaving = True
             self.chat.stop()
-            self.notify("the turn was aborted; press ctrl+c again to quit")
+            self.notify(f"the turn was aborted; press {self.keymap.hint('interrupt')} again to quit")
         elif self.screen is self.chat and self.chat.editor.text.strip():
             self.chat.drop_draft()
         else:

@@ -28,10 +28,10 @@ class Choice(NamedTuple):
 
 
 class Picked(NamedTuple):
-    """What was picked, and the key of another action on it; empty if it was chosen."""
+    """What was picked, and the name of another action on it; empty if it was chosen."""
 
     id: str
-    key: str = ""
+    action: str = ""
 
 
 class Picker(ModalScreen[Picked | None]):
@@ -98,14 +98,14 @@ class Picker(ModalScreen[Picked | None]):
     def on_input_submitted(self) -> None:
         self._choose("")
 
-    def _choose(self, key: str) -> None:
+    def _choose(self, action: str) -> None:
         if self.highlighted is not None:
-            self.dismiss(Picked(self.highlighted, key))
+            self.dismiss(Picked(self.highlighted, action))
 
     def on_key(self, event: events.Key) -> None:
         options = self.query_one("#choices", OptionList)
         if event.key in self._also:
-            self._choose(event.key)
+            self._choose(self._also[event.key])
         elif event.key in MOVES and options.option_count:
             at = (options.highlighted or 0) + MOVES[event.key]
             options.highlighted = max(0, min(options.option_count - 1, at))

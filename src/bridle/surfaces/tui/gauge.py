@@ -11,11 +11,11 @@ from bridle.core.ledger import Account
 from bridle.core.session import Session
 from bridle.surfaces.shared.limit_levels import NEAR, Level, bar, levels, tree_words
 from bridle.surfaces.tui.rows import Piece, RowsView, TextRow
+from bridle.surfaces.tui.widgets import key_of
 
 WIDTH = 8
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.12
-STOPS = "esc stops"
 AT_WORK = ("busy", "retry")
 
 
@@ -67,13 +67,13 @@ class Gauge(RowsView):
             case "busy" | "retry":
                 yield (f"{FRAMES[self._frame % len(FRAMES)]} ", "bold primary")
                 yield (f"step {self._steps} · {self._seconds:.0f} s · ", "text")
-                yield (f"{'retrying · ' if self._status == 'retry' else ''}{STOPS}", "muted")
+                yield (f"{'retrying · ' if self._status == 'retry' else ''}{key_of(self, 'stop')} stops", "muted")
             case "paused":
                 yield ("? ", "bold warning")
                 yield ("waits for your answer", "warning")
             case "interrupted":
                 yield ("■ ", "warning")
-                yield ("interrupted · ctrl+t continues", "warning")
+                yield (f"interrupted · {key_of(self, 'proceed')} continues", "warning")
             case "idle" if self._begun:
                 yield ("● ", "success")
                 yield ("idle", "muted")

@@ -27,6 +27,12 @@ class KeyActions(Overviews):
                 self.chat.editor.send(queue=True)
             case "read":
                 self.chat.transcript.focus()
+            case "search":
+                self.chat.action_search()
+            case "palette":
+                self.action_command_palette()
+            case "quit":
+                self.exit()
             case "send" | "newline" | "next_agent" | "approvals" | "stop" | "paste" | "interrupt":
                 await self._in_editor(name)
             case _:

@@ -21,9 +21,24 @@ IN_EDITOR: Final = {
     "interrupt": "stop the turn and keep everything; clear the draft; leave",
     "paste": "paste, also an image; long text stands as a mark",
     "read": "go to the transcript: arrows scroll, enter opens a call",
+    "search": "search the transcript",
+    "palette": "search everything",
+    "quit": "leave, also from a dialog",
     "leader": "wait for one more key",
 }
 """What keys do that have no command."""
+IN_LISTS: Final = {
+    "list_rename": "rename",
+    "list_pin": "pin",
+    "list_fork": "fork",
+    "list_delete": "delete",
+    "list_favorite": "favorite",
+    "list_connect": "connect a provider",
+    "list_undo": "undo from here on",
+    "list_withdraw": "withdraw",
+    "list_login": "log in",
+}
+"""What keys do with the highlighted entry of a list."""
 TYPED: Final = """\
 !             in an empty line: run a shell command
 @             attach a file or a folder, or ask an agent
@@ -58,6 +73,14 @@ class KeyMap:
         """Return the actions of keys pressed alone, restricted to these names."""
         return {key: name for name in names for key in self.direct(name)}
 
+    def in_list(self, *names: str) -> dict[str, str]:
+        """Return what each key of these names does with the highlighted entry of a list."""
+        return {key: IN_LISTS[name] for name in names for key in self.direct(name)}
+
+    def hint(self, name: str) -> str:
+        """Return the first key of an action, or else its command, as text for people."""
+        return self.shown(name).partition(", ")[0] or f"/{name}"
+
     def after_leader(self) -> dict[str, str]:
         """Return the actions of keys pressed after the leader key."""
         found = ((key, name) for name, keys in self._keys.items() for key in keys if key.startswith(f"{LEADER} "))
@@ -71,6 +94,7 @@ class KeyMap:
     def help(self, commands: Mapping[str, str]) -> str:
         """Return all keys and commands; `commands` are the words of each slash command."""
         lines = [f"{self.shown(name) or '-':<26} {words}" for name, words in IN_EDITOR.items()]
+        lines += [f"{self.shown(name) or '-':<26} in a list: {words}" for name, words in IN_LISTS.items()]
         lines += [f"{'/' + name:<14}{self.shown(name):<12} {words}" for name, words in commands.items()]
         return "\n".join([*lines, "", TYPED])
 

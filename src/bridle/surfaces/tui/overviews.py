@@ -21,8 +21,6 @@ from bridle.surfaces.tui.dialogs import Choice, DialogText, Picker
 from bridle.surfaces.tui.external import output_of
 from bridle.surfaces.tui.pickers import Pickers
 
-SERVER_KEYS = {"ctrl+l": "log in"}
-
 
 class Overviews(Pickers):
     """Actions that show the state of the session and its project."""
@@ -38,7 +36,7 @@ class Overviews(Pickers):
         if not rows:
             return "no MCP server is configured: bridle mcp add NAME -- COMMAND"
         choices = [Choice(row.name, _server_label(row)) for row in rows]
-        self._pick_server(Picker("MCP servers", choices, also=SERVER_KEYS), rows)
+        self._pick_server(Picker("MCP servers", choices, also=self.keymap.in_list("list_login")), rows)
         return None
 
     @work
@@ -47,7 +45,7 @@ class Overviews(Pickers):
         row = next((row for row in rows if picked is not None and row.name == picked.id), None)
         if row is None or picked is None:
             return
-        if not picked.key:
+        if not picked.action:
             await self.push_screen(DialogText(f"MCP server {row.name}", _server_words(row)))
             return
         try:

@@ -24,10 +24,7 @@ MOST_LOADED = 60
 """Sessions of which the list shows state and cost: it takes a look into each record."""
 MOST_SEARCHED = 50
 """Sessions whose prompts are searched, besides the kept ones."""
-SESSION_KEYS = {"ctrl+r": "rename", "ctrl+t": "pin", "ctrl+f": "fork", "ctrl+d": "delete"}
-MODEL_KEYS = {"ctrl+f": "favorite", "ctrl+l": "connect a provider"}
-PROMPT_KEYS = {"ctrl+u": "undo from here on"}
-WAITING_KEYS = {"ctrl+d": "withdraw"}
+SESSION_KEYS = ("list_rename", "list_pin", "list_fork", "list_delete")
 
 
 class Pickers(SessionActions):
@@ -49,7 +46,8 @@ class Pickers(SessionActions):
         async def preview(id: str) -> str:
             return await preview_of(self.runtime, id)
 
-        picker = Picker("Sessions", choices, also=SESSION_KEYS, preview=preview, narrowed=narrowed)
+        also = self.keymap.in_list(*SESSION_KEYS)
+        picker = Picker("Sessions", choices, also=also, preview=preview, narrowed=narrowed)
         self._label_sessions(picker, rows[:MOST_LOADED], here, now)
         picked = await self.push_screen_wait(picker)
         row = next((row for row in rows if picked is not None and row.info.id == picked.id), None)
@@ -72,7 +70,7 @@ class Pickers(SessionActions):
     async def _with_session(self, picked: Picked, row: SessionRow) -> None:
         id, again = picked.id, True
         try:
-            match SESSION_KEYS.get(picked.key):
+            match picked.action:
                 case "rename":
                     words = await self.push_screen_wait(TypedLine("Title of the session", row.info.title))
                     if words is not None:
@@ -131,7 +129,8 @@ class Pickers(SessionActions):
         width = min(44, max(map(len, refs), default=0))
         choices = [Choice(ref, self._model_label(ref, rows.get(ref), width)) for ref in refs]
         choices.append(Choice("", "connect a provider …"))
-        self._pick_model(Picker("Models", choices, also=MODEL_KEYS, narrowed=argument))
+        also = self.keymap.in_list("list_favorite", "list_connect")
+        self._pick_model(Picker("Models", choices, also=also, narrowed=argument))
 
     def _model_label(self, ref: str, row: ModelRow | None, width: int) -> str:
         kept = self.kept.models
@@ -144,9 +143,9 @@ class Pickers(SessionActions):
         picked = await self.push_screen_wait(picker)
         if picked is None:
             return
-        if not picked.id or MODEL_KEYS.get(picked.key) == "connect a provider":
+        if not picked.id or picked.action == "connect a provider":
             await self.action_login("")
-        elif picked.key:
+        elif picked.action:
             added = self.kept.toggle(picked.id)
             self.notify(f"{picked.id} is {'now' if added else 'no longer'} a favorite")
             await self.action_models("")
@@ -192,14 +191,15 @@ class Pickers(SessionActions):
     async def action_timeline(self, argument: str) -> None:
         prompts = [part for part in self.chat.transcript.session.parts.values() if isinstance(part, Prompt)]
         choices = [Choice(part.id, f"{part.turn or '-':>3}  {line(part.text)[:90]}") for part in reversed(prompts)]
-        self._pick_prompt(Picker("Earlier prompts: enter goes there", choices, also=PROMPT_KEYS))
+        also = self.keymap.in_list("list_undo")
+        self._pick_prompt(Picker("Earlier prompts: enter goes there", choices, also=also))
 
     @work
     async def _pick_prompt(self, picker: Picker) -> None:
         picked = await self.push_screen_wait(picker)
         if picked is None:
             return
-        if not picked.key:
+        if not picked.action:
             await self.chat.transcript.reveal(picked.id)
             return
         try:
@@ -215,13 +215,14 @@ class Pickers(SessionActions):
         choices = [
             Choice(item.id, f"{'queued' if item.queue else 'steering':<9} {line(item.text)[:90]}") for item in items
         ]
-        self._pick_waiting(Picker("Prompts that wait: enter edits", choices, also=WAITING_KEYS))
+        also = self.keymap.in_list("list_withdraw")
+        self._pick_waiting(Picker("Prompts that wait: enter edits", choices, also=also))
 
     @work
     async def _pick_waiting(self, picker: Picker) -> None:
         picked = await self.push_screen_wait(picker)
         if picked is not None:
-            self.chat.take_back(picked.id, edit=not picked.key)
+            self.chat.take_back(picked.id, edit=not picked.action)
 
     async def action_prompts(self, argument: str = "") -> None:
         self._search_prompts(argument)

@@ -23,6 +23,7 @@ from bridle.surfaces.tui.mode_line import APPROVALS, ModeLine
 from bridle.surfaces.tui.paste import Pasted
 from bridle.surfaces.tui.session_screen import SessionScreen
 from bridle.surfaces.tui.waiting import WaitingPrompts
+from bridle.surfaces.tui.widgets import key_of
 
 CONTINUE = "continue"
 HINT_SECONDS = 1.5
@@ -162,7 +163,10 @@ class Prompting(SessionScreen):
             self.transcript.scroll_page_down(animate=False)
 
     def on_editor_mode_changed(self) -> None:
-        self.mode_line.say("shell", "$ a shell command: enter runs it here, esc leaves" if self.editor.shell else "")
+        send, stop = key_of(self, "send"), key_of(self, "stop")
+        self.mode_line.say(
+            "shell", f"$ a shell command: {send} runs it here, {stop} leaves" if self.editor.shell else ""
+        )
 
     async def action_escape(self) -> None:
         """Go back to the editor; while a turn runs, stop it too."""
@@ -180,7 +184,9 @@ class Prompting(SessionScreen):
             case "stop":
                 self.stop()
             case "wait":
-                self.hint("esc again: " + ("clear the draft" if draft else "go back to an earlier prompt"))
+                self.hint(
+                    f"{key_of(self, 'stop')} again: " + ("clear the draft" if draft else "go back to an earlier prompt")
+                )
             case "clear":
                 self.drop_draft()
             case "rewind":

@@ -42,7 +42,7 @@ class SessionScreen(Screen[None]):
     """A screen that follows one session: its transcript and its limits."""
 
     # Priority, because the editor deletes a word with this key.
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+f", "search", "Search", priority=True, show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+f", "search", priority=True, show=False, id="search")]
 
     def __init__(self, runtime: Backend, session: str) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ from bridle.runtime.sessions import Branch
 from bridle.surfaces.tui.rows import FoldedView, RowsView
 from bridle.surfaces.tui.streamed_text import WordsView
 from bridle.surfaces.tui.views import CallView, InterruptedView, PartContext, ThoughtView, notice, view_of
-from bridle.surfaces.tui.welcome import welcome
+from bridle.surfaces.tui.welcome import WelcomeView
 from bridle.surfaces.tui.widgets import Button
 
 AT_ONCE = 60
@@ -70,7 +70,7 @@ class TranscriptView(VerticalScroll):
     async def greet(self, words: str) -> None:
         """Show the welcome text if the transcript is empty."""
         if not self._views:
-            await self._mount("welcome", welcome(words))
+            await self._mount("welcome", WelcomeView(words))
 
     def _offer_older(self) -> None:
         button = self.query_one("#older", Button)

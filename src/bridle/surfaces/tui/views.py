@@ -23,7 +23,7 @@ from bridle.surfaces.shared.safe_text import line, plain
 from bridle.surfaces.tui.call_rows import Seen, call_rows, is_block
 from bridle.surfaces.tui.rows import FoldedView, Piece, RowsView, TextRow, body, row
 from bridle.surfaces.tui.streamed_text import WordsView
-from bridle.surfaces.tui.widgets import Button
+from bridle.surfaces.tui.widgets import Button, key_of
 from bridle.wire.projection import compaction_text
 
 WIDE = 120
@@ -175,6 +175,9 @@ class Card(Vertical):
     def __init__(self, rows: Iterable[TextRow], *buttons: Button, classes: str) -> None:
         super().__init__(RowsView(rows), Horizontal(*buttons, classes="buttons"), classes=f"card {classes}")
 
+    def on_mount(self) -> None:
+        self.query_one("#continue", Button).label = f"Continue ({key_of(self, 'proceed')})"
+
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
         self.post_message(self.Ended() if event.button.id == "end" else self.Continued())
@@ -185,7 +188,7 @@ class SentinelView(Card):
 
     def __init__(self, part: parts.Sentinel) -> None:
         color = "limit" if part.reason in LIMIT_OF_REASON or part.reason == "tree_budget" else part.reason
-        button = Button("Continue (ctrl+t)", id="continue", variant="warning", compact=True)
+        button = Button("Continue", id="continue", variant="warning", compact=True)
         super().__init__(
             [TextRow((("■ ", "warning"), (part.text, "bold text")), hang=2)], button, classes=f"sentinel {color}"
         )
@@ -198,7 +201,7 @@ class InterruptedView(Card):
         title = TextRow((("■ ", "warning"), ("This turn was interrupted", "bold text")))
         about = row("  No process works on it. Nothing is lost: it goes on where it stopped.", "muted", hang=2)
         buttons = (
-            Button("Continue (ctrl+t)", id="continue", variant="warning", compact=True),
+            Button("Continue", id="continue", variant="warning", compact=True),
             Button("End the turn", id="end", compact=True),
         )
         super().__init__([title, about], *buttons, classes="interrupted")

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bridle.surfaces.tui.rows import BLANK, RowsView, TextRow, row
-
-TIPS = (
-    ("@", "names a file, a folder or an agent"),
-    ("/", "lists the commands"),
-    ("f1", "shows all keys"),
-    ("f8", "undoes a turn with its files"),
-)
+from bridle.surfaces.tui.widgets import key_of
 
 
-def welcome(model: str) -> RowsView:
-    """Return the welcome text. `model` says which model answers, or how to get one."""
-    tips = [TextRow(((f"{key:<4}", "bold primary"), (words, "muted")), hang=4) for key, words in TIPS]
-    rows = [
-        row("Bridle", "bold primary"),
-        row("Every turn here is counted, recorded, and ends well.", "text"),
-        BLANK,
-        *(row(line, "text") for line in model.split("\n")),
-        BLANK,
-        *tips,
-        BLANK,
-        row("Nothing leaves this machine but requests to the model and to your tools.", "muted"),
-    ]
-    return RowsView(rows, classes="welcome")
+class WelcomeView(RowsView):
+    """The welcome text. `model` says which model answers, or how to get one."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(classes="welcome")
+        self._model = model
+
+    def rows(self, width: int) -> Iterator[TextRow]:
+        yield row("Bridle", "bold primary")
+        yield row("Every turn here is counted, recorded, and ends well.", "text")
+        yield BLANK
+        yield from (row(line, "text") for line in self._model.split("\n"))
+        yield BLANK
+        for key, words in (
+            ("@", "names a file, a folder or an agent"),
+            ("/", "lists the commands"),
+            (key_of(self, "help"), "shows all keys"),
+            (key_of(self, "undo"), "undoes a turn with its files"),
+        ):
+            yield TextRow(((f"{key:<4}", "bold primary"), (words, "muted")), hang=4)
+        yield BLANK
+        yield row("Nothing leaves this machine but requests to the model and to your tools.", "muted")

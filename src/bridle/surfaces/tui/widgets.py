@@ -17,6 +17,7 @@ from textual.content import Content
 from textual.filter import Monochrome, NoColor
 from textual.notifications import SeverityLevel
 from textual.visual import VisualType
+from textual.widget import Widget
 from textual.widgets.button import ButtonVariant
 from textual.widgets.option_list import Option
 
@@ -91,6 +92,10 @@ class PlainApp(App[None]):
         words = f"{title}: {message}" if title else message
         super().notify(plain(words), severity=severity, timeout=timeout, markup=False)
 
+    def key_of(self, name: str) -> str:
+        """Return the key of an action, or its command, as text for people."""
+        return f"/{name}"
+
     @property
     def can_lend(self) -> bool:
         """Whether another program can have the terminal for a while."""
@@ -100,6 +105,11 @@ class PlainApp(App[None]):
         """Send an operating system command (OSC) to the terminal: 2 sets its title, 9 shows a message."""
         if self._driver is not None and not self._driver.is_headless:
             self._driver.write(f"\x1b]{command};{line(words)}\x07")
+
+
+def key_of(widget: Widget, name: str) -> str:
+    """Return the key of an action in the application of a widget, or its command, as text for people."""
+    return widget.app.key_of(name) if isinstance(widget.app, PlainApp) else f"/{name}"
 
 
 class Static(theirs.Static):
