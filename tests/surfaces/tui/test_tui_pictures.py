@@ -1,12 +1,11 @@
 """Every widget and screen of the terminal application, as a picture that is compared."""
 
-import asyncio
 import os
 import re
 from pathlib import Path
 
 import pytest
-from support.tui_app import seated, task, with_scout
+from support.tui_app import seated, task, told, with_scout
 from support.tui_sessions import EDITS, TOOLS, session_of
 from textual.widgets import Input, TextArea
 
@@ -162,13 +161,13 @@ SCREENS = {
 }
 
 
-async def at_rest(seat):
-    """The picture once it changes no more."""
-    before, now = "", None
+async def at_rest(seat, seconds):
+    """The picture once the screen changes no more."""
+    before, now = [], None
     while before != now:
-        await seat.pilot.pause(0.15)
-        before, now = now, steady(seat.app.export_screenshot())
-    return now
+        await seat.pilot.pause(seconds)
+        before, now = now, list(seat.app.screen._compositor.render_strips())
+    return steady(seat.app.export_screenshot())
 
 
 def steady(svg):
@@ -189,23 +188,27 @@ def test_a_screen_looks_as_it_did_at_every_size_in_dark_and_light(tmp_path, monk
     # The directory is shown, and differs from run to run.
     monkeypatch.setattr(SessionScreen, "_place", lambda _: "~/shop:main")
 
-    async def story(size):
-        found = {}
+    found = {}
+
+    async def story():
+        sizes = SIZES if name in EVERY_SIZE else (SIZES[0], SIZES[2])
         scout = with_scout("Seen.") if name in ("subagents", "watch") else {}
-        async with seated(tmp_path, task(), "Done.", size=size, ui=UiSettings(theme="dark"), **scout) as seat:
+        async with seated(tmp_path, task(), "Done.", size=sizes[0], ui=UiSettings(theme="dark"), **scout) as seat:
             # Its cursor is seen below every dialog, if it had the focus before.
             await seat.until(lambda: seat.chat.editor.has_focus)
             await SCREENS[name](seat)
             # Where its thumb ends depends on how it got there.
             seat.chat.transcript.styles.scrollbar_size_vertical = 0
-            for theme in ("dark", "light"):
-                seat.app.theme = theme
-                found[f"{name}-{size[0]}x{size[1]}-{theme}.svg"] = await at_rest(seat)
-        return found
+            for width, height in sizes:
+                await seat.pilot.resize_terminal(width, height)
+                if name in EVERY_SIZE:
+                    # A session is opened at each size: where its transcript has been scrolled to, it stays.
+                    await SCREENS[name](seat)
+                for theme, seconds in (("dark", 0.1), ("light", 0.02)):
+                    seat.app.theme = theme
+                    found[f"{name}-{width}x{height}-{theme}.svg"] = await at_rest(seat, seconds)
 
-    found = {}
-    for size in SIZES if name in EVERY_SIZE else (SIZES[0], SIZES[2]):
-        found |= asyncio.run(asyncio.wait_for(story(size), 60))
+    told(story)
     if UPDATE:
         FOLDER.mkdir(exist_ok=True)
         for picture, svg in found.items():
