@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from textual import events
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from bridle import Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
@@ -14,6 +16,7 @@ from bridle.core.permission import Rule
 from bridle.surfaces.tui.app import BridleApp
 from bridle.surfaces.tui.asks import Deliberate
 from bridle.surfaces.tui.chat import Chat
+from bridle.surfaces.tui.host import NOTHING_CHOSEN
 from bridle.surfaces.tui.rows import RowsView
 from bridle.surfaces.tui.widgets import Static
 from bridle.testing.scripted import Scripted, ScriptedCall
@@ -45,7 +48,10 @@ class Seat:
         return self.app.chat
 
     async def type(self, words: str) -> None:
-        await self.pilot.press(*("space" if letter == " " else letter for letter in words))
+        """Type as fast as a terminal sends; `Pilot.press` would wait after each letter until nothing works."""
+        for letter in words:
+            self.app.post_message(events.Key(_character_to_key(letter), letter))
+        await self.pilot.pause()
 
     async def ask(self, words: str = "go") -> None:
         await self.type(words)
@@ -93,7 +99,7 @@ async def seated(
         AgentDefinition("plan", model="m", description="Plans."),
     ]
     toasts, Deliberate.QUIET_SECONDS = more.pop("toasts", False), more.pop("quiet", 0.05)
-    host = more.pop("host", None)
+    host, choices = more.pop("host", None), more.pop("choices", NOTHING_CHOSEN)
     known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
     runtime = Runtime(
         RuntimeConfig(
@@ -106,7 +112,7 @@ async def seated(
         )
     )
     async with runtime:
-        app = BridleApp(runtime, await runtime.create(session or "ses_one"), host)
+        app = BridleApp(runtime, await runtime.create(session or "ses_one"), host, choices)
         async with app.run_test(size=size, notifications=toasts) as pilot:
             await pilot.pause()
             yield Seat(app, pilot, runtime, model)

@@ -69,7 +69,7 @@ def test_the_door_makes_everything_plain(capfd):
     output.say(EVIL)
     output.tell(EVIL)
     output.say_diff(f"+{EVIL}\n")
-    output.tell_diff(f"-{EVIL}\n")
+    output.tell_change(f"-{EVIL}\n", "  ")
     output.say_json({EVIL: EVIL})
     done = capfd.readouterr()
     assert UNSAFE.findall(done.out + done.err) == []

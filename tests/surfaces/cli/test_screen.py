@@ -10,6 +10,7 @@ import pytest
 from support.odd_texts import PIECES
 from support.terminal_text import Tty, seen
 
+from bridle.surfaces.cli import output
 from bridle.surfaces.cli.screen import Screen
 from bridle.surfaces.cli.writer import Writer, is_lively
 from bridle.surfaces.shared.markdown_stream import LONGEST, Divider
@@ -250,3 +251,30 @@ def test_no_answer_loses_text_on_its_way_through_markdown(monkeypatch, said):
     shown = "".join(seen(screened(monkeypatch, work)))
     wanted = re.findall(r"\w+|^\W+$", unescape(said))
     assert [word for word in wanted if re.sub(r"\s", "", word) not in re.sub(r"\s", "", shown)] == []
+
+
+SUM = "--- a/shop.py\n+++ b/shop.py\n@@ -7,2 +7,2 @@\n def total(items):\n-    return 0\n+    return sum(items)\n"
+
+
+@pytest.mark.parametrize("columns", [140, 100])
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_change_that_is_asked_about_is_drawn_as_in_the_application(monkeypatch, columns, no_color):
+    terminal = Tty()
+    for name, value in {"COLUMNS": str(columns), "TERM": "xterm-256color", "NO_COLOR": no_color}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr", terminal)
+    output.tell_change(SUM, "  ")
+    lines = seen(terminal.getvalue())
+    assert lines[0] == "  shop.py  +1 -1"
+    if columns < 120:
+        assert lines[1:] == ["  7   def total(items):", "  8 -     return 0", "  8 +     return sum(items)", ""]
+    else:
+        half = "8 -     return 0".ljust(68)
+        assert lines[2:] == [f"  {half}│8 +     return sum(items)", ""]
+    assert ("\x1b[3" in terminal.getvalue()) is not bool(no_color)
+
+
+def test_a_change_that_is_asked_about_stays_a_patch_without_a_capable_terminal(capfd, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    output.tell_change(SUM, "  ")
+    assert capfd.readouterr().err == "".join(f"  {each}\n" for each in SUM.splitlines())

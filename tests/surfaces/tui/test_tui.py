@@ -20,6 +20,7 @@ from bridle.surfaces.shared.safe_text import plain
 from bridle.surfaces.tui.asks import AskScreen
 from bridle.surfaces.tui.dialogs import DialogText, Picker
 from bridle.surfaces.tui.editor import Completions
+from bridle.surfaces.tui.host import StartChoices
 from bridle.surfaces.tui.rows import RowsView
 from bridle.surfaces.tui.streamed_text import WordsView
 from bridle.surfaces.tui.views import CallView, SentinelView, ThoughtView, notice, view_of
@@ -195,6 +196,15 @@ def test_an_unknown_command_is_refused_and_stands_in_the_editor_again(tmp_path):
             assert said.startswith("there is no command /gret; did you mean /greet?")
 
     told(story)
+
+
+def test_the_welcome_names_the_model_that_answers(tmp_path):
+    async def story(choices, words):
+        async with seated(tmp_path, choices=choices, model="m") as seat:
+            await seat.until(lambda: words in seat.read())
+
+    told(lambda: story(StartChoices(), "m answers here"))
+    told(lambda: story(StartChoices(model="n"), "n answers here (as you asked)"))
 
 
 def test_f1_shows_all_keys(tmp_path):

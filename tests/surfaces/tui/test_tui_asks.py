@@ -13,8 +13,8 @@ from bridle.surfaces.tui.dialogs import DialogText, Picker
 from bridle.surfaces.tui.paste import Pasted
 
 ASKING = (Rule("python", "*", "ask"),)
-LONG = "--- a.py\n+++ a.py\n@@ -1 +1,200 @@\n" + "\n".join(f"+line {number}" for number in range(1, 201))
-LONG_NAME = " ".join(f"word{number}" for number in range(150))
+LONG = "--- a.py\n+++ a.py\n@@ -1 +1,80 @@\n" + "\n".join(f"+line {number}" for number in range(1, 81))
+LONG_NAME = " ".join(f"word{number}" for number in range(60))
 SMALL = [(80, 24), (60, 15), (40, 12), (32, 9)]
 
 
@@ -134,18 +134,36 @@ def test_an_ask_fits_the_terminal_and_everything_in_it_can_be_read(tmp_path, kin
             labels = ("Once", "Always", "Reject") if kind != "question" else ("choice 0",)
             assert all(label in seat.read() for label in labels)
             read = ""
-            while "line 200" not in seat.read() and len(read) < 500_000:
+            while "line 80" not in seat.read() and len(read) < 500_000:
                 read += seat.read()
                 await seat.pilot.press("pagedown")
-            assert "line 200" in seat.read()
+            assert "line 80" in seat.read()
             read += seat.read()
-            assert all(f"line {number} " in read for number in range(1, 201))
-            assert kind == "diff" or all(f"word{number}" in read for number in range(150))
+            assert all(f"line {number} " in read for number in range(1, 81))
+            assert kind == "diff" or all(f"word{number}" in read for number in range(60))
             await seat.pilot.press("pageup")
-            assert "line 200" not in seat.read()
+            assert "line 80" not in seat.read()
             if kind != "question":
                 await seat.pilot.press(*["down"] * 30)
-                assert "line 200" in seat.read()
+                assert "line 80" in seat.read()
+
+    told(story)
+
+
+SUM = "--- a/shop.py\n+++ b/shop.py\n@@ -7,2 +7,2 @@\n def total(items):\n-    return 0\n+    return sum(items)\n"
+LONG_LINE = SUM.replace("items)\n", f"items)  # {LONG_NAME}\n", 2)
+
+
+@pytest.mark.parametrize(("diff", "width", "beside"), [(SUM, 140, True), (SUM, 100, False), (LONG_LINE, 140, False)])
+def test_a_change_is_asked_about_as_the_transcript_shows_it_and_nothing_of_it_is_cut(tmp_path, diff, width, beside):
+    async def story():
+        async with seated(tmp_path, size=(width, 40)) as seat:
+            await seat.app.push_screen(AskScreen(Ask("a", "Allow?", (), diff=diff), seat.chat.editor))
+            await seat.until(lambda: "return sum(items)" in seat.read())
+            shown = seat.read().splitlines()
+            assert any("shop.py  +1 -1" in each for each in shown)
+            assert any("8 -     return 0" in each and "│8 +     return sum" in each for each in shown) is beside
+            assert all(each in "".join(shown) for each in LONG_NAME.split()) is (diff is LONG_LINE)
 
     told(story)
 

@@ -26,7 +26,7 @@ def test_the_whole_story_is_typed_and_read_back(home, columns, lines):
     home.environment["BRIDLE_MODEL"] = home.script(*SCRIPT)
     terminal = Terminal(home, [shlex.quote(str(BRIDLE))], columns, lines)
     try:
-        terminal.until("answers here", "f1 Help")
+        terminal.until("f1  shows all keys", "f1 Help")
         terminal.press("please look", "Enter")
         terminal.until("Allow bash: touch made-by-bash?", "Once", "enter answers")
         assert terminal.title().startswith("bridle: paused")

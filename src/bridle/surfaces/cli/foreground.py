@@ -19,7 +19,7 @@ from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, N
 from bridle.runtime.project import Backend
 from bridle.runtime.sessions import MOST_LOOKED_AT
 from bridle.surfaces.cli.json_lines import JsonLines
-from bridle.surfaces.cli.output import tell, tell_diff
+from bridle.surfaces.cli.output import tell, tell_change
 from bridle.surfaces.cli.subagents import SubagentViews
 from bridle.surfaces.cli.text import TextLines
 from bridle.surfaces.cli.writer import output_writer
@@ -232,7 +232,7 @@ async def _put(runtime: Backend, session: str, ask: Ask, abort: _Aborting) -> No
     who = f" (subagent {ask.session})" if ask.session else ""
     tell(f"\n? {ask.text}{who}")
     if ask.diff:
-        tell_diff(ask.diff, "  ")
+        tell_change(ask.diff, "  ")
     elif ask.detail:
         tell("  " + ask.detail.replace("\n", "\n  "))
     if ask.kind == "question":

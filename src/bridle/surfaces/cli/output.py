@@ -78,9 +78,18 @@ def say_diff(words: str) -> None:
     _write(sys.stdout, _diff(words, sys.stdout))
 
 
-def tell_diff(words: str, margin: str = "") -> None:
-    """Write a diff to standard error, each line after a margin."""
-    lines = _diff(words, sys.stderr).removesuffix("\n").split("\n")
+def tell_change(diff: str, margin: str) -> None:
+    """Write a change that a person decides about to standard error, each line after a margin.
+
+    On a capable terminal it looks as in the terminal application.
+    """
+    if is_lively(sys.stderr, os.environ):
+        # Imported here because it takes longer than most commands, and a person reads it only now.
+        from bridle.surfaces.cli.change import drawn
+
+        lines = drawn(diff, len(margin))
+    else:
+        lines = [plain(each) for each in diff.removesuffix("\n").split("\n")]
     _write(sys.stderr, "".join(f"{margin}{each}\n" for each in lines))
 
 

@@ -21,7 +21,7 @@ from bridle.core.permission import DOOM_LOOP
 from bridle.core.states import Ask
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.editor import Editor
-from bridle.surfaces.tui.views import diff_text
+from bridle.surfaces.tui.views import ChangeView
 from bridle.surfaces.tui.widgets import Button, OptionList, Static, TextInput
 
 Decision = TypeVar("Decision")
@@ -225,7 +225,7 @@ def _about(ask: Ask) -> Iterator[Widget]:
     # The access of a question is its text, which stands above.
     plain_words = command or ask.detail or (accesses if ask.kind != "question" else "")
     if ask.diff or plain_words:
-        yield Static(diff_text(ask.diff) if ask.diff else plain_words)
+        yield ChangeView(ask.diff) if ask.diff else Static(plain_words)
     wider = ", ".join(access.always for access in ask.accesses if access.always)
     if wider and not _is_loop(ask):
         yield Static(f"Always lets pass: {line(wider)}", classes="wider")

@@ -116,7 +116,7 @@ class Chat(Prompting):
     async def _welcome(self) -> None:
         """Show the model that would be used, or how to get one."""
         try:
-            ref, why = await self.runtime.chosen_model()
+            ref, why = await self.runtime.chosen_model() if self.model is None else (self.model, "as you asked")
             words = f"{ref} answers here ({why})."
         except BridleError as error:
             words = str(error)

@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from bridle.surfaces.shared.diff_lines import DiffLine, DiffOfFile
+from bridle.surfaces.shared.diff_lines import DiffLine, DiffOfFile, file_diffs
 from bridle.surfaces.shared.safe_text import plain
 from bridle.surfaces.tui.code_inks import Highlighter, highlighter
-from bridle.surfaces.tui.rows import TAB, Piece, TextRow
+from bridle.surfaces.tui.rows import TAB, Piece, TextRow, body
 
 LEAST_SIDE = 36
 """Narrower halves are shown in one column."""
+LONG_SHARE = 0.2
+NEW_OR_GONE = {"added": "new", "deleted": "deleted"}
 SIGNS = {"added": "+", "removed": "-", "same": " "}
 INKS = {"added": "success", "removed": "error", "same": "muted"}
 NO_GROUND = {"added": "added", "removed": "removed", "same": ""}
@@ -38,14 +40,28 @@ def counts(diff: DiffOfFile) -> tuple[Piece, ...]:
     return tuple(found)
 
 
-def diff_rows(diff: DiffOfFile, width: int, most: int, *, wide: bool) -> Iterator[TextRow]:
-    """Yield the rows of a file's diff, up to a number of lines. `wide` allows two columns."""
+def change_rows(diff: str, width: int, *, wide: bool) -> Iterator[TextRow]:
+    """Yield the rows of a whole diff for a person who decides about it: nothing is left out or cut."""
+    files = file_diffs(diff) if diff.startswith("--- ") else []
+    for each in files:
+        how = () if each.how == "changed" else ((f"  {NEW_OR_GONE[each.how]}", "muted"),)
+        yield TextRow(((each.path, "bold text"), ("  ", "muted"), *counts(each), *how), hang=2)
+        yield from diff_rows(each, width, len(each.lines), wide=wide, cuts=False)
+    if not files:
+        yield from body(diff, "text")
+
+
+def diff_rows(diff: DiffOfFile, width: int, most: int, *, wide: bool, cuts: bool = True) -> Iterator[TextRow]:
+    """Yield the rows of a file's diff, up to a number of lines.
+
+    `wide` allows two columns, in which a few longer lines may be cut if `cuts`.
+    """
     lines = diff.lines[:most]
     numbers = len(str(max((max(line.old, line.new) for line in lines), default=0)))
     gutter = numbers if any(line.old or line.new for line in lines) else 0
     inks = highlighter(diff.path)
     side = (width - 1) // 2
-    if wide and side >= LEAST_SIDE and _pays(lines, side - gutter - 4):
+    if wide and side >= LEAST_SIDE and _pays(lines, side - gutter - 4, LONG_SHARE if cuts else 0):
         yield from _beside(lines, side, gutter, inks)
     else:
         for line in lines:
@@ -54,11 +70,11 @@ def diff_rows(diff: DiffOfFile, width: int, most: int, *, wide: bool) -> Iterato
         yield TextRow(((f"… {len(diff.lines) - most} more lines", "muted"),))
 
 
-def _pays(lines: Sequence[DiffLine], room: int) -> bool:
-    """Return whether two columns show more: something was replaced, and most lines fit."""
+def _pays(lines: Sequence[DiffLine], room: int, share: float) -> bool:
+    """Return whether two columns show more: something was replaced, and only this share of the lines is too long."""
     kinds = {line.kind for line in lines}
-    long = sum(cell_len(line.text) > room for line in lines)
-    return {"added", "removed"} <= kinds and long * 5 <= len(lines)
+    long = sum(cell_len(plain(line.text).expandtabs(TAB)) > room for line in lines)
+    return {"added", "removed"} <= kinds and long <= len(lines) * share
 
 
 def _gap(gutter: int) -> TextRow:

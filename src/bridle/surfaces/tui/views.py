@@ -21,6 +21,7 @@ from bridle.runtime.sessions import Branch
 from bridle.surfaces.shared.limit_levels import reason_words, used_words
 from bridle.surfaces.shared.safe_text import line, plain
 from bridle.surfaces.tui.call_rows import Seen, call_rows, is_block
+from bridle.surfaces.tui.diff_rows import change_rows
 from bridle.surfaces.tui.rows import FoldedView, Piece, RowsView, TextRow, body, row
 from bridle.surfaces.tui.streamed_text import WordsView
 from bridle.surfaces.tui.widgets import Button, key_of
@@ -59,6 +60,17 @@ def diff_text(words: str) -> Content:
     """Return a diff with colors."""
     lines = plain(words).split("\n")
     return Content("\n").join(Content.styled(each, DIFF_STYLES.get(each[:1], "")) for each in lines)
+
+
+class ChangeView(RowsView):
+    """A change that a person decides about, as the transcript shows changes."""
+
+    def __init__(self, diff: str) -> None:
+        super().__init__(classes="change")
+        self._diff = diff
+
+    def rows(self, width: int) -> Iterable[TextRow]:
+        return change_rows(self._diff, width, wide=self.app.size.width >= WIDE)
 
 
 class ThoughtView(FoldedView):
