@@ -5,7 +5,7 @@ Of long lines nothing is cut.
 
 from __future__ import annotations
 
-import sys
+from typing import TextIO
 
 from rich.console import Console
 from rich.segment import Segments
@@ -16,9 +16,9 @@ from bridle.surfaces.tui.themes import COLORS
 from bridle.surfaces.tui.views import WIDE
 
 
-def drawn(diff: str, margin: int) -> list[str]:
-    """Return the lines of a diff for standard error, in the terminal's own colors; `margin` columns stay free."""
-    console = Console(file=sys.stderr, force_terminal=True, markup=False, emoji=False, highlight=False)
+def drawn(diff: str, stream: TextIO, margin: int) -> list[str]:
+    """Return the lines of a diff for a stream, in the terminal's own colors; `margin` columns stay free."""
+    console = Console(file=stream, force_terminal=True, markup=False, emoji=False, highlight=False)
     # A full line would wrap in some terminals.
     width = console.width - margin - 1
     lines = []

@@ -87,7 +87,7 @@ def tell_change(diff: str, margin: str) -> None:
         # Imported here because it takes longer than most commands, and a person reads it only now.
         from bridle.surfaces.cli.change import drawn
 
-        lines = drawn(diff, len(margin))
+        lines = drawn(diff, sys.stderr, len(margin))
     else:
         lines = [plain(each) for each in diff.removesuffix("\n").split("\n")]
     _write(sys.stderr, "".join(f"{margin}{each}\n" for each in lines))
