@@ -61,7 +61,8 @@ def test_a_failure_that_does_not_pass_is_not_repeated():
     story = tell([one, two])
     assert (story.result.text, len(one.requests)) == ("done", 1)
     assert story.notices == [
-        "first/model failed: no such key (this error does not pass by itself); the turn continues with second/model"
+        "first/model failed: no such key (its key is missing or wrong: bridle auth login first); "
+        "the turn continues with second/model"
     ]
 
 
@@ -69,7 +70,7 @@ def test_when_all_fail_the_error_names_each():
     story = tell([first(then=NO_KEY), second(then=BUSY)], settings=Settings(retry=RetrySettings(retries=1)))
     assert (story.result.reason, story.result.detail) == (
         "error",
-        "first/model: no such key (this error does not pass by itself); "
+        "first/model: no such key (its key is missing or wrong: bridle auth login first); "
         "second/model: overloaded (gave up after 1 retries)",
     )
 
@@ -177,8 +178,8 @@ def test_models_that_all_fail_are_asked_once_each_even_if_only_one_of_them_needs
     story = tell([one, two], tools=[fill])
     assert story.result.reason == "error"
     assert story.result.detail.split("; ") == [
-        "first/model: no such key (this error does not pass by itself)",
-        "second/model: no such key (this error does not pass by itself)",
+        "first/model: no such key (its key is missing or wrong: bridle auth login first)",
+        "second/model: no such key (its key is missing or wrong: bridle auth login second)",
     ]
     assert (len(one.requests), len(two.requests)) == (3, 1)
 

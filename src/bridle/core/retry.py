@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+UNAUTHORIZED = 401
 RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529, *range(520, 525)})
 
 
@@ -36,6 +37,14 @@ class GiveUp(msgspec.Struct, frozen=True):
 def retryable(status: int | None, *, marked: bool | None) -> bool:
     """Return whether this failure may be temporary: as `marked` by the adapter, otherwise by its status."""
     return status in RETRYABLE if marked is None else marked
+
+
+def why_final(status: int | None, model: str) -> str:
+    """Return why a failure of a model is not retried, with the command that helps."""
+    provider, slash, _ = model.partition("/")
+    if status == UNAUTHORIZED and slash and ":" not in provider:
+        return f"its key is missing or wrong: bridle auth login {provider}"
+    return "this error does not pass by itself"
 
 
 def asked_delay(headers: Mapping[str, str], now: float) -> float | None:

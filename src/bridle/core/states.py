@@ -205,6 +205,8 @@ class Broken(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
     """A hook may refuse the request, or the reply."""
     fallback: str = ""
     """The model that is asked instead, in another attempt."""
+    status: int | None = None
+    """The HTTP status of the refusal; None if there was none, and in records of older versions."""
 
 
 RequestState = Open | Replied | Interrupted | Cut | Broken

@@ -11,7 +11,7 @@ from bridle.core.ledger import AccountChange, BudgetRefused, Reservation, Shorta
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, closing_seconds
 from bridle.core.parts import ReservationRefused
 from bridle.core.pricing import MILLION, cost, worst_cost
-from bridle.core.retry import GiveUp, RetryAfter, next_try, retryable
+from bridle.core.retry import GiveUp, RetryAfter, next_try, retryable, why_final
 from bridle.core.states import Broken, Cut, CutBy, Open, Replied, Try, Usage
 from bridle.core.stream import Alive, ModelError, StreamEvent
 from bridle.errors import error_text
@@ -264,7 +264,7 @@ class ModelCall:
         active = self.active
         usage = processor.counted(self.input_estimate) if processor.heard_anything else Usage()
         dollars, change = self._bill(usage)
-        verdict: RetryAfter | GiveUp = GiveUp("this error does not pass by itself")
+        verdict: RetryAfter | GiveUp = GiveUp(why_final(error.status, self.sender.sent.model))
         if retryable(error.status, marked=error.retryable) and not error.overflow:
             verdict = next_try(
                 self._asked.retry,
@@ -281,7 +281,7 @@ class ModelCall:
             if not fallback:
                 tried = [f"{each.model}: {each.error}" for each in active.turn.given_up]
                 words = "; ".join([*tried, f"{self.sender.sent.model}: {words}"]) if tried else words
-            broken = Broken(words, usage, dollars, error.overflow, by=error.by, fallback=fallback)
+            broken = Broken(words, usage, dollars, error.overflow, by=error.by, fallback=fallback, status=error.status)
             await self.sender.lost(processor, broken, change)
             return False
         failed = Try(error.message, round(active.record.elapsed + verdict.seconds, 3), error.status, usage, dollars)

@@ -78,7 +78,10 @@ def test_a_failure_is_one_sentence_with_what_the_provider_said(home):
     with serving(then=Reply(error=ScriptedError(f"bad key {KEY}", 401))) as server:
         settings(home, provider(server))
         done = home.run("run", "--model", "ours/small", "hi", OUR_KEY=KEY)
-    assert done.returncode == 1 and "HTTP 401: bad key [key]" in done.stderr
+    assert (
+        done.returncode == 1
+        and "HTTP 401: bad key [key] (its key is missing or wrong: bridle auth login ours)" in done.stderr
+    )
     assert "Traceback" not in done.stderr and KEY not in done.stderr
 
 

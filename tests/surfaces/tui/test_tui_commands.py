@@ -11,7 +11,8 @@ from bridle.surfaces.tui.asks import Confirm
 from bridle.surfaces.tui.commands import OURS, CommandTable
 from bridle.surfaces.tui.completion import Completions
 from bridle.surfaces.tui.dialogs import DialogText, Picker, TypedLine
-from bridle.surfaces.tui.host import PlainHost
+from bridle.surfaces.tui.host import PlainHost, StartChoices
+from bridle.testing.scripted import Reply, ScriptedError
 from bridle.values.keys import KeySettings
 
 
@@ -103,6 +104,25 @@ def test_files_and_folders_are_completed_and_attached(tmp_path):
                 ("source/main.py", "print()\n"),
                 ("source/", "main.py"),
             ]
+
+    told(story)
+
+
+def test_a_refused_key_shows_a_card_with_the_command_that_helps(tmp_path):
+    async def story():
+        refused = Reply(error=ScriptedError("HTTP 401: no such key", status=401))
+        model = ScriptedModel([refused, "Hello."], ref="openai/gpt")
+        choices = StartChoices(model="openai/gpt")
+        async with seated(tmp_path, brought={"openai/gpt": model}, choices=choices, size=(80, 24)) as seat:
+            await seat.ask()
+            await seat.ended()
+            shown = " ".join(seat.read().replace("┃", "").split())
+            assert "HTTP 401: no such key (its key is missing or wrong: bridle auth login openai)" in shown
+            await seat.pilot.click("#login")
+            await toast(seat, "bridle auth login openai")
+            await seat.pilot.press("ctrl+t")
+            await seat.ended(2)
+            assert len(seat.chat.transcript.query("#login")) == 1 and "Hello." in seat.read()
 
     told(story)
 

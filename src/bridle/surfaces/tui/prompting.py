@@ -22,6 +22,7 @@ from bridle.surfaces.tui.escape import EscapeKey
 from bridle.surfaces.tui.mode_line import APPROVALS, ModeLine
 from bridle.surfaces.tui.paste import Pasted
 from bridle.surfaces.tui.session_screen import SessionScreen
+from bridle.surfaces.tui.views import Card
 from bridle.surfaces.tui.waiting import WaitingPrompts
 from bridle.surfaces.tui.widgets import key_of
 
@@ -215,6 +216,9 @@ class Prompting(SessionScreen):
 
     async def on_card_ended(self) -> None:
         self.stop()
+
+    def on_card_log_in(self, event: Card.LogIn) -> None:
+        self.post_message(self.Commanded("login", event.provider))
 
     async def on_card_continued(self) -> None:
         await self.go_on()

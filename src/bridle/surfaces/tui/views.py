@@ -15,8 +15,9 @@ from textual.widget import Widget
 
 from bridle.core import parts
 from bridle.core.limits import LIMIT_OF_REASON, Reason
+from bridle.core.retry import UNAUTHORIZED
 from bridle.core.session import Session
-from bridle.core.states import CallState, Done, Failed, Running, Waiting
+from bridle.core.states import Broken, CallState, Done, Failed, Running, Waiting
 from bridle.runtime.sessions import Branch
 from bridle.surfaces.shared.limit_levels import reason_words, used_words
 from bridle.surfaces.shared.safe_text import line, plain
@@ -181,6 +182,12 @@ class Card(Vertical):
     class Continued(Message):
         """The button to continue was pressed."""
 
+    @dataclass
+    class LogIn(Message):
+        """The button to store another key of a provider was pressed."""
+
+        provider: str
+
     class Ended(Message):
         """The button to end an interrupted turn was pressed."""
 
@@ -198,12 +205,25 @@ class Card(Vertical):
 class SentinelView(Card):
     """The reason why a turn ended early, and a button to continue."""
 
-    def __init__(self, part: parts.Sentinel) -> None:
+    def __init__(self, part: parts.Sentinel, provider: str = "") -> None:
+        """`provider` has refused the key."""
         color = "limit" if part.reason in LIMIT_OF_REASON or part.reason == "tree_budget" else part.reason
         button = Button("Continue", id="continue", variant="warning", compact=True)
+        login = [Button(f"Log in to {provider}", id="login", variant="success", compact=True)] if provider else []
         super().__init__(
-            [TextRow((("■ ", "warning"), (part.text, "bold text")), hang=2)], button, classes=f"sentinel {color}"
+            [TextRow((("■ ", "warning"), (part.text, "bold text")), hang=2)],
+            *login,
+            button,
+            classes=f"sentinel {color}",
         )
+        self._provider = provider
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "login":
+            event.stop()
+            self.post_message(self.LogIn(self._provider))
+        else:
+            super().on_button_pressed(event)
 
 
 class InterruptedView(Card):
@@ -301,6 +321,16 @@ def _agent(part: parts.Notice, session: Session) -> str:
     return line(found)
 
 
+def _refusing(part: parts.Sentinel, session: Session) -> str:
+    """Return the provider that refused the key, which ended the turn; empty for other endings."""
+    before = dropwhile(lambda other: other.id != part.id, reversed(session.parts.values()))
+    asked = next((other for other in before if isinstance(other, parts.Request)), None)
+    if part.reason != "error" or asked is None:
+        return ""
+    refused = isinstance(asked.state, Broken) and asked.state.status == UNAUTHORIZED
+    return line(asked.model.partition("/")[0]) if refused and "/" in asked.model else ""
+
+
 def view_of(part: parts.Part, context: PartContext = NO_CONTEXT) -> Widget | None:
     """Return the widget for a part; None if the part is not shown."""
     match part:
@@ -325,7 +355,7 @@ def view_of(part: parts.Part, context: PartContext = NO_CONTEXT) -> Widget | Non
             words = compaction_text(part)
             return RowsView([row(f"◇ {words[:1].upper()}{words[1:]}", "muted", hang=2)], classes="step")
         case parts.Sentinel():
-            return SentinelView(part)
+            return SentinelView(part, _refusing(part, context.session))
         case parts.TurnFinish():
             return _end(part)
     return None
