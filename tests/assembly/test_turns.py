@@ -82,7 +82,7 @@ def test_one_configuration_makes_several_runtimes_and_a_field_of_it_is_replaced(
 
 def test_a_session_is_told_once_that_its_model_is_treated_as_small():
     model = ScriptedModel(["One.", "Two."], ref="m")
-    model.info = replace_fields(model.info, small=True, small_by_name=True)
+    model.info = replace_fields(model.info, small=True, small_by_name=True, calls="text")
 
     async def work():
         async with Runtime(RuntimeConfig(settings=Settings(model="m"), models={"m": model})) as runtime:
@@ -93,4 +93,5 @@ def test_a_session_is_told_once_that_its_model_is_treated_as_small():
 
     (notice,) = asyncio.run(work())
     assert notice.text.startswith("m is a small model by its name") and "small = false" in notice.text
+    assert "its calls are read from text" in notice.text
     assert not notice.told

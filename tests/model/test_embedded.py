@@ -4,34 +4,19 @@ import asyncio
 import os
 
 import pytest
+from support.embedded_tasks import CAP, TASKS, carry_out
 
 from bridle import Runtime, RuntimeConfig
-from bridle.assembly.user_setup import UserSetup
-from bridle.config.settings import Behavior, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.messages import Messages, UserMessage
-from bridle.core.parts import Call, Request, StepStart
+from bridle.core.parts import Call, Request
 from bridle.core.stream import ModelError, ModelRequest, StreamEnd
 from bridle.errors import ConfigError
 from bridle.model.embedded import EMBEDDED, embedded
 from bridle.testing.validators import problems
-from bridle.tools.registry import builtin_tools
 
-TASKS = (
-    "What is in the file notes.txt?",
-    "Run the command ls",
-    "Write the word sun into sky.txt",
-    "How many lines does notes.txt have?",
-    "Read list.txt and tell me the second line",
-    "Show me the contents of data.json",
-    "Delete nothing. What day is supper?",
-    "Say the same word again and again for ever",
-    "Read every file here, then read them again, then again",
-    "Explain the meaning of life in one sentence",
-)
-"""`TASKS` in the environment says how many are run; `scripts/tasks` runs all."""
 SOME = int(os.environ.get("TASKS", "1"))
-CAP = 4
+"""`scripts/tasks` runs all ten."""
 REQUEST = ModelRequest("1.1.1", "s", "step", "m", "", Messages([UserMessage("p", "go")]), (), "auto", 100, {})
 
 
@@ -55,36 +40,12 @@ def engine(tmp_path_factory):
     return Watched(embedded(EMBEDDED, tmp_path_factory.mktemp("weights"), tmp_path_factory.mktemp("project"))[0])
 
 
-@pytest.mark.parametrize("task", TASKS[:SOME])
+@pytest.mark.parametrize("task", TASKS[:SOME], ids=lambda task: task.prompt)
 def test_a_small_task_ends_well(task, engine, tmp_path):
-    (tmp_path / "notes.txt").write_text("Supper is at seven.\n")
-    (tmp_path / "list.txt").write_text("hay\noats\nwater\n")
-    (tmp_path / "data.json").write_text('{"horses": 3}\n')
     engine.requests.clear()
-
-    async def work():
-        settings = Settings(behavior=Behavior(max_steps=CAP))
-        names = frozenset(tool.spec.name for tool in builtin_tools())
-        runtime = Runtime(
-            RuntimeConfig(
-                models={EMBEDDED: engine},
-                settings=settings,
-                tools=builtin_tools(),
-                user=UserSetup(built_in=names),
-                directory=tmp_path,
-            )
-        )
-        async with runtime:
-            session = await runtime.create()
-            options = TurnOptions(model=EMBEDDED, on_ask="allow")
-            result = await runtime.wait(session, await runtime.prompt(session, task, options=options))
-            return result, await runtime.load(session)
-
-    result, session = asyncio.run(work())
-    parts = session.parts.values()
-    steps = [part for part in parts if isinstance(part, StepStart)]
-    assert result.reason in ("answered", "step_cap", "doom_loop", "empty", "context_full")
-    assert result.text and len(steps) <= CAP and len(engine.requests) <= CAP + 2
+    outcome = asyncio.run(carry_out(task, EMBEDDED, tmp_path, models={EMBEDDED: engine}))
+    assert outcome.ended_well and len(engine.requests) <= CAP + 2
+    parts = outcome.session.parts.values()
     assert all(part.state.usage.total > 0 for part in parts if isinstance(part, Request))
     ran = [(part.name, part.arguments) for part in parts if isinstance(part, Call)]
     assert not any(ran[at] == ran[at + 1] == ran[at + 2] == ran[at + 3] for at in range(len(ran) - 3))

@@ -15,7 +15,7 @@ from bridle.core.messages import (
     UserMessage,
 )
 from bridle.core.stream import ModelRequest, TextDelta, ToolCall, ToolSpec
-from bridle.model.prompted_tools import TextCalls, as_words, read_calls, reply_format, told
+from bridle.model.prompted_tools import TextCalls, as_words, read_reply, reply_format, told
 from bridle.testing.scripted import Reply, ScriptedModel
 
 SCHEMA = {
@@ -52,9 +52,10 @@ def heard(reply, asked=None, *, constrained=False):
         ('{"function": {"name": "read", "arguments": {"filePath": "a"}}}', [("read", '{"filePath":"a"}')], ""),
         ('{"name": "read", "arguments": "{\\"filePath\\": \\"a\\"}"}', [("read", '{"filePath": "a"}')], ""),
         ('{"tool": "read", "filePath": "a"}', [("read", '{"filePath":"a"}')], ""),
-        ('Sure:\n```json\n{"tool": "READ", "arguments": {}}\n```', [("READ", "{}")], "Sure:\n"),
+        ('```json\n{"tool": "READ", "arguments": {}}\n```', [("READ", "{}")], ""),
         ('<tool_call>{"name": "read", "arguments": {}}</tool_call>', [("read", "{}")], ""),
-        ('{"tool": "read", "arguments": {}} {"tool": "read", "arguments": {}}', [("read", "{}")] * 2, " "),
+        ('{"tool": "read", "arguments": {}} {"tool": "read", "arguments": {}}', [("read", "{}")] * 2, ""),
+        ('{"tool": "read", "arguments": {}} {"answer": "Done."}', [("read", "{}")], "Done."),
         ('{"answer": "It is blue."}', [], "It is blue."),
         ('{"tool": "fly", "arguments": {}}', [], '{"tool": "fly", "arguments": {}}'),
         ('Use {"a": 1} as the default.', [], 'Use {"a": 1} as the default.'),
@@ -63,13 +64,15 @@ def heard(reply, asked=None, *, constrained=False):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_calls_are_read_from_json_plain_or_fenced(text, calls, rest):
-    assert read_calls(text, {"read"}) == (calls, rest)
+    assert read_reply(text, {"read"}) == (calls, rest)
 
 
-def test_words_pass_as_they_come_until_one_may_begin_a_call():
-    words, calls, _ = heard(Reply(text='I look. {"tool": "read", "arguments": {"filePath": "a"}}', chunk=3))
-    assert (words, calls) == ("I look. ", [("read", '{"filePath":"a"}')])
+def test_words_pass_as_they_come_and_a_call_after_them_is_only_shown():
+    shown = 'I look. {"tool": "read", "arguments": {"filePath": "a"}}'
+    assert heard(Reply(text=shown, chunk=3))[:2] == (shown, [])
     assert heard(Reply(text="Just words, cut anywhere.", chunk=2))[:2] == ("Just words, cut anywhere.", [])
+    made = '\n functools[{"tool": "read", "arguments": {"filePath": "a"}}]'
+    assert heard(Reply(text=made, chunk=1))[:2] == ("", [("read", '{"filePath":"a"}')])
 
 
 def test_a_call_in_a_thought_is_no_call():
@@ -81,6 +84,8 @@ def test_a_call_in_a_thought_is_no_call():
 def test_a_call_that_was_cut_is_still_a_call():
     words, calls, _ = heard(Reply(text='{"tool":"read","arguments":{"filePath":"a', finish="length"))
     assert (words, calls) == ("", [("read", '{"filePath":"a')])
+    shown = '{"tool":"read","arguments":{"filePath":"a"}} is a call, and {"tool":"read'
+    assert heard(Reply(text=shown, finish="length"))[:2] == (shown, [])
 
 
 def test_tools_are_told_in_words_and_none_are_declared():
@@ -125,4 +130,4 @@ def test_history_becomes_words():
 @pytest.mark.parametrize("text", ["```{a" * 60_000, '{"a":' * 20_000, "{" * 100_000, "```" * 50_000])
 def test_a_text_full_of_braces_is_no_trap(text):
     # Without a bound on what is looked into, each of these would take minutes.
-    assert read_calls(text, {"read"}) == ([], text)
+    assert read_reply(text, {"read"}) == ([], text)

@@ -33,18 +33,6 @@ from bridle.values.provider import Provider
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}
 
 
-@pytest.fixture
-def world(tmp_path, monkeypatch):
-    """Providers with an environment of their own, and no servers on this machine."""
-    silent = {name: Provider(base_url="http://127.0.0.1:1/v1") for name in ("ollama", "lmstudio", "llamacpp", "vllm")}
-
-    def make(environment=None, given=None, quirks=None):
-        return Providers({**silent, **(given or {})}, environment or {}, tmp_path, tmp_path, quirks)
-
-    monkeypatch.setattr(keyring, "get_keyring", lambda: keyring.backends.fail.Keyring())
-    return make
-
-
 def test_what_is_known_of_a_model_and_who_says_so():
     info = model_info("anthropic", "claude-opus-4-7", "messages")
     assert (info.context_window, info.max_output_tokens, info.source) == (1_000_000, 32_000, "models.dev")
@@ -118,34 +106,6 @@ def test_settings_lie_over_what_is_known(world):
     model, info = providers.model("ours/tiny")
     assert (type(model), info.small, info.price) == (TextCalls, True, None)
     assert providers.lane("ours", given["ours"]).headers()["authorization"] == "Bearer secret-of-ours"
-
-
-NAMES = {
-    "qwen2.5-coder:0.5b": True,
-    "Qwen2.5-Coder-0.5B-Instruct-GGUF": True,
-    "smollm2:135m": True,
-    "llama3.2:1b": True,
-    "gemma-2B": True,
-    "qwen3:4b": False,
-    "mixtral-8x7b": False,
-    "gpt-oss:120b": False,
-    "llama3.1": False,
-    "mistral-7b-v0.3": False,
-    "phi-1.5": False,
-    "b1-large": False,
-    "qwen3-30b-a3b": False,
-}
-
-
-@pytest.mark.parametrize(("name", "small"), NAMES.items(), ids=NAMES)
-def test_a_local_model_whose_name_tells_a_small_size_gets_the_short_prompt(name, small, world):
-    given = {"ours": Provider("chat", "http://127.0.0.1:1/v1"), "far": Provider("chat", "https://far.example/v1")}
-    environment = {"FAR_KEY": "far"}
-    given["far"] = msgspec.structs.replace(given["far"], key_env="FAR_KEY")
-    assert world(given=given).model(f"ours/{name}")[1].small is small
-    assert world(environment, given).model(f"far/{name}")[1].small is False
-    settled = world(given=given, quirks={f"ours/{name}": {"small": False}}).model(f"ours/{name}")[1]
-    assert (settled.small, settled.small_by_name) == (False, False)
 
 
 @pytest.mark.parametrize(

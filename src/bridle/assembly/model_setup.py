@@ -107,8 +107,9 @@ def deadlines(settings: Settings, ref: str) -> Deadlines:
 
 def small_news(info: ModelInfo) -> tuple[str, ...]:
     """Return the words about a model that is treated as small because of its name."""
+    calls = "; its calls are read from text" if info.calls == "text" else ""
     told = (
-        f"{info.ref} is a small model by its name, so it gets a short prompt and four tools. To change that, "
+        f"{info.ref} is a small model by its name, so it gets a short prompt and four tools{calls}. To change that, "
         f'set in the configuration: [models."{info.ref}"] quirks = {{ small = false }}'
     )
     return (told,) if info.small_by_name else ()

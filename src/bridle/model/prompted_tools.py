@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,17 +15,13 @@ from bridle.core.messages import Message, MessageList, Messages
 from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
 from bridle.core.thinking import Kind, Thinking
 from bridle.model.model import Model
+from bridle.model.unparsed_calls import ARGUMENT_KEYS, called, objects, only_objects
 from bridle.values.options import layered
 
-FENCE = "```"
-LANGUAGE = re.compile(r"[a-z_]*\s*")
-MOST_TRIES = 100
-"""Maximum number of braces that begin no object; a text with more contains no call."""
 BEGUN = re.compile(r'\s*\{\s*"tool"\s*:\s*"(?P<name>[^"]+)"\s*,\s*"arguments"\s*:\s*(?P<arguments>\{.*)', re.DOTALL)
 CUT_ANSWER = re.compile(r'^\s*\{\s*"answer"\s*:\s*"')
-OPENING = ("{", "`", "<")
-NAME_KEYS = ("tool", "name", "function")
-ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
+OPENING = ("{", "[", "`", "<", "functools")
+"""Beginnings of calls; a reply that begins otherwise has none."""
 ANSWER = "answer"
 
 
@@ -187,12 +182,13 @@ def as_words(message: Message) -> Message:
 
 
 class _Held:
-    """Passes text through until a call may begin, then holds it back until the reply is complete."""
+    """Holds a reply back that may be a call until it is complete; any other passes through."""
 
     def __init__(self, offered: Sequence[ToolSpec]) -> None:
         self._names = {spec.name for spec in offered}
         self._thinking = Thinking()
         self._text = ""
+        self._kind: Literal["unknown", "words", "call"] = "unknown"
         self._calls = 0
         self._open = False
 
@@ -216,13 +212,15 @@ class _Held:
                 yield from self._hear(words)
 
     def _hear(self, text: str) -> Iterator[StreamEvent]:
-        if not self._text:
-            places = [place for place in map(text.find, OPENING) if place >= 0]
-            passes = text[: min(places)] if places else text
-            text = text[len(passes) :]
-            if passes.strip() or (passes and self._open):
-                yield from self._say(passes)
         self._text += text
+        begun = self._text.lstrip() if self._kind == "unknown" else ""
+        if begun.startswith(OPENING):
+            self._kind = "call"
+        elif begun and not any(mark.startswith(begun) for mark in OPENING):
+            self._kind = "words"
+        if self._kind == "words":
+            held, self._text = self._text, ""
+            yield from self._say(held)
 
     def _say(self, text: str) -> Iterator[StreamEvent]:
         if not self._open:
@@ -233,8 +231,8 @@ class _Held:
     def _release(self) -> Iterator[StreamEvent]:
         held, self._text = self._text, ""
         begun = BEGUN.match(held)
-        calls, rest = read_calls(held, self._names)
-        if not calls and begun is not None and begun["name"] in self._names:
+        calls, rest = read_reply(held, self._names)
+        if not calls and begun is not None and begun["name"] in self._names and not _is_complete(held):
             # A truncated or garbled call: validation of all calls reports the problem.
             calls, rest = [(begun["name"], begun["arguments"])], ""
         rest = CUT_ANSWER.sub("", rest)
@@ -252,65 +250,32 @@ class _Held:
             yield stream.ToolCall(name, arguments, id)
 
 
-def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
-    """Return the JSON calls in a text, plain or fenced, and the text without them."""
+def read_reply(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
+    """Return the calls and the words of a reply; words beside JSON only show it, so that all of it is words."""
+    folded = {name.casefold() for name in names}
     calls: list[tuple[str, str]] = []
-    rest: list[str] = []
-    source = unfenced(text)
-    at = 0
-    for start, end, value in objects(source):
-        rest.append(source[at:start])
-        at = end
-        found = _call(value, names)
+    words: list[str] = []
+    for value in only_objects(text):
+        found = called(value, folded) or _flat_call(value, folded)
         if found is not None:
             calls.append(found)
         elif isinstance(value.get(ANSWER), str) and len(value) == 1:
-            rest.append(value[ANSWER])
+            words.append(value[ANSWER])
         else:
-            rest.append(source[start:end])
-    rest.append(source[at:])
-    left = "".join(rest)
-    return calls, re.sub(r"</?tool_call>|```[a-z_]*", "", left) if calls else left
+            return [], text
+    return (calls, "\n".join(words)) if calls or words else ([], text)
 
 
-def unfenced(text: str) -> str:
-    """Return the text without code fences around JSON objects."""
-    before, *rest = text.split(FENCE)
-    kept = [before]
-    for inside, after in zip(rest[::2], rest[1::2], strict=False):
-        body = LANGUAGE.sub("", inside, count=1).strip()
-        is_object = body.startswith("{") and body.endswith("}")
-        kept += [body, after] if is_object else [FENCE, inside, FENCE, after]
-    if len(rest) % 2:
-        kept += [FENCE, rest[-1]]
-    return "".join(kept)
+def _is_complete(text: str) -> bool:
+    """Return whether the first brace of a text begins a complete object."""
+    first = next(objects(text), None)
+    return first is not None and first[0] == text.find("{")
 
 
-def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yield start, end and value of every top-level JSON object in a text."""
-    decoder = json.JSONDecoder(strict=False)
-    at = failed = 0
-    while (start := text.find("{", at)) >= 0 and failed < MOST_TRIES:
-        try:
-            value, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            at = start + 1
-            failed += 1
-            continue
-        if isinstance(value, dict):
-            yield start, end, value
-        at = end
-
-
-def _call(value: Mapping[str, Any], names: set[str]) -> tuple[str, str] | None:
-    name = next((value[key] for key in NAME_KEYS if isinstance(value.get(key), str)), None)
-    inner = value.get("function")
-    if name is None and isinstance(inner, dict):
-        return _call(inner, names)
-    if name is None or name.casefold() not in {known.casefold() for known in names}:
+def _flat_call(value: Mapping[str, Any], names: set[str]) -> tuple[str, str] | None:
+    """Return a call whose arguments stand beside the key `tool`, which only models that are told of it write."""
+    name = value.get("tool")
+    if not isinstance(name, str) or name.casefold() not in names or value.keys() & set(ARGUMENT_KEYS):
         return None
-    arguments = next((value[key] for key in ARGUMENT_KEYS if key in value), None)
-    if arguments is None:
-        arguments = {key: given for key, given in value.items() if key not in NAME_KEYS}
-    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-    return name, text
+    given = {key: argument for key, argument in value.items() if key != "tool"}
+    return name, msgspec.json.encode(given).decode()

@@ -20,7 +20,7 @@ from bridle.model.known_windows import KnownWindows
 from bridle.model.local_servers import SERVERS
 from bridle.model.model import Model
 from bridle.values.known_providers import BUILT_IN as BUILT_IN
-from bridle.values.model_size import is_small_by_name
+from bridle.values.model_size import is_small_by_name, is_smallest_by_name
 from bridle.values.options import layered
 from bridle.values.provider import Provider, Quirks
 from bridle.workspace.substitution import filled
@@ -104,6 +104,8 @@ class Providers:
         try:
             layers = {**model_quirks(name, model), **provider.quirks, **self._quirks.get(ref, {})}
             guessed = "small" not in layers and is_local(name, provider) and is_small_by_name(model)
+            if guessed and is_smallest_by_name(model):
+                layers = {"text_calls": True, "constrained": name in SERVERS, **layers}
             quirks = msgspec.convert(layers, Quirks)
         except msgspec.ValidationError as error:
             raise ConfigError(f"the quirks of {ref} ([providers.{name}] or its own): {error}") from error
