@@ -64,7 +64,7 @@ def journal_for(folder: Path, kind: str) -> Journal | Path:
 
 
 WORDS = [f"word-{n}" for n in range(8)]
-SECONDS = {"long": 5.0, "slow": 0.5}
+SECONDS = {"endless": 600.0, "long": 5.0, "slow": 0.5}
 
 
 class Key(msgspec.Struct):

@@ -22,6 +22,8 @@ class Receiver:
         self.metrics: dict[str, Metric] = {}
         self.logs: list[LogRecord] = []
         self.services: set[str] = set()
+        self.processes: dict[str, set[str]] = {}
+        """The names of the spans of each process, by the id of its instance."""
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -52,10 +54,12 @@ class Receiver:
         match path:
             case "/v1/traces":
                 for traced in ExportTraceServiceRequest.FromString(body).resource_spans:
-                    self.services |= {
-                        each.value.string_value for each in traced.resource.attributes if each.key == "service.name"
-                    }
-                    self.spans += [span for scope in traced.scope_spans for span in scope.spans]
+                    resource = {each.key: each.value.string_value for each in traced.resource.attributes}
+                    spans = [span for scope in traced.scope_spans for span in scope.spans]
+                    self.services.add(resource["service.name"])
+                    names = self.processes.setdefault(resource["service.instance.id"], set())
+                    names |= {span.name for span in spans}
+                    self.spans += spans
             case "/v1/metrics":
                 for measured in ExportMetricsServiceRequest.FromString(body).resource_metrics:
                     self.metrics |= {
@@ -73,6 +77,16 @@ class Receiver:
             above = spans.get(span.parent_span_id)
             found.setdefault(above.name if above is not None else "", []).append(span.name)
         return {name: tuple(below) for name, below in found.items()}
+
+    def paths(self) -> list[str]:
+        """Return each span once, as the names from the root of its trace down to it."""
+        spans = {span.span_id: span for span in self.spans}
+
+        def path(span: Span) -> str:
+            above = spans.get(span.parent_span_id)
+            return f"{path(above)} / {span.name}" if above is not None else span.name
+
+        return sorted(map(path, spans.values()))
 
 
 def attributes_of(span: Span) -> dict[str, object]:
