@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from support.paths import ROOT
 
+from bridle import __version__
+
 
 def ran(module, *words, check=True):
     """Run a module of the benchmarks to its end, as `bench/run` does."""
@@ -79,9 +81,9 @@ def test_the_comparison_prints_its_table_and_its_goals_and_draws_its_plots(tmp_p
         "6000",
     )
     done = ran("costs", *few, "--write", tmp_path / "page.md")
-    assert "| Bridle, SQLite, power (default) | 0.1.0 |" in done.stdout
-    assert "\n| bridle run | 0.1.0 |" in done.stdout
-    assert "\n| Bridle, SQLite (default), watched | 0.1.0 |" in done.stdout
+    assert f"| Bridle, SQLite, power (default) | {__version__} |" in done.stdout
+    assert f"\n| bridle run | {__version__} |" in done.stdout
+    assert f"\n| Bridle, SQLite (default), watched | {__version__} |" in done.stdout
     growth = done.stdout.partition("## Bytes against steps")[2]
     assert "\n| contender | kB a step | 50 steps | 60 steps |\n" in growth
     drawn = sorted((tmp_path / "benchmarks").iterdir())
@@ -98,9 +100,9 @@ def test_the_comparison_over_http_prints_its_tables_and_its_goals(tmp_path):
     page = (tmp_path / "page.md").read_text()
     assert done.stdout == page + "\n"
     tables = page.split("\n## ")[1:4]
-    assert [table.count("\n| Bridle, SQLite (default) | 0.1.0 |") for table in tables] == [1, 1, 0]
-    assert "\n| Bridle's adapter alone | 0.1.0 |" in tables[1]
-    assert "\n| bridle run | 0.1.0 |" in tables[2]
+    assert [table.count(f"\n| Bridle, SQLite (default) | {__version__} |") for table in tables] == [1, 1, 0]
+    assert f"\n| Bridle's adapter alone | {__version__} |" in tables[1]
+    assert f"\n| bridle run | {__version__} |" in tables[2]
     assert page.count("(goal ") == 5
 
 
@@ -151,7 +153,10 @@ def test_sessions_on_postgres_are_compared_followed_parked_and_driven_by_workers
     done = ran("postgres", "--short", "--write", tmp_path / "page.md", check=False)
     page = (tmp_path / "page.md").read_text()
     assert done.stdout == page, done.stderr
-    assert "\n| 10 | 4 | Bridle, PostgreSQL | 0.1.0 |" in page and "\n| 10 | 4 | Bridle, SQLite | 0.1.0 |" in page
+    assert (
+        f"\n| 10 | 4 | Bridle, PostgreSQL | {__version__} |" in page
+        and f"\n| 10 | 4 | Bridle, SQLite | {__version__} |" in page
+    )
     assert "\n- met: sessions that 2 workers have answered: 6 (goal 6)\n" in page
     connections = int(page.partition("| connections of 2 workers and one client, at most | ")[2].split()[0])
     # Eight of each worker; the client listens, has two readers, and makes tables.
@@ -185,5 +190,5 @@ def test_a_hundred_followers_of_a_server_each_get_every_event_once_and_both_serv
     assert "\n- met: followers with a lost, repeated or reordered event: 0 (goal 0)\n" in page
     (streamed,) = (line.split(" | ") for line in page.splitlines() if line.startswith("| 10 | 100 | "))
     assert int(streamed[3].replace(",", "")) >= 100 * 40
-    assert "\n| Bridle 0.1.0 | " in page and "\n| OpenCode 1.18.33 | " in page
+    assert f"\n| Bridle {__version__} | " in page and "\n| OpenCode 1.18.33 | " in page
     assert page.count("(goal ") == 6

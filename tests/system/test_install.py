@@ -8,6 +8,8 @@ import zipfile
 import pytest
 from support.paths import ROOT
 
+from bridle import __version__
+
 UV = ROOT / ".uv" / "bin" / "uv"
 ENVIRONMENT = {**os.environ, "UV_SYSTEM_CERTS": "1"}
 """With the certificates of the system it also works behind a proxy that has its own."""
@@ -52,7 +54,7 @@ def test_an_installed_bridle_works_in_an_empty_directory_and_is_uninstalled(whee
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert bridle("--version") == "bridle 0.1.0\n"
+    assert bridle("--version") == f"bridle {__version__}\n"
     assert bridle("run", "--model", f"scripted:{script}", "--on-ask", "allow", "go") == "Done.\n"
     assert (empty / "x.txt").read_text() == "x"
     # Everything that is no Python came along too: queries, prompts, the page of a report, the looks of the terminal.
