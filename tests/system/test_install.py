@@ -55,6 +55,9 @@ def test_an_installed_bridle_works_in_an_empty_directory_and_is_uninstalled(whee
         return done.stdout
 
     assert bridle("--version") == f"bridle {__version__}\n"
+    told = bridle("doctor")
+    assert f"✓ bridle {__version__} in {tmp_path}" in told and f"(wheel {wheel}, by " in told
+    assert "✓ without embedded, postgres, providers, telemetry: pip install 'bridle[embedded," in told
     assert bridle("run", "--model", f"scripted:{script}", "--on-ask", "allow", "go") == "Done.\n"
     assert (empty / "x.txt").read_text() == "x"
     # Everything that is no Python came along too: queries, prompts, the page of a report, the looks of the terminal.

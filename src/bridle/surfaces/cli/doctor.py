@@ -35,11 +35,23 @@ def doctor(dir: Dir = Path()) -> None:
             say(f"  ✗ {error}")
 
 
-def _machine(directory: Path) -> Iterator[Finding]:
-    from bridle import __version__
+def _installation(directory: Path) -> Iterator[Finding]:
+    from bridle.runtime.installation import installation
 
+    found = installation()
+    by = f", by {found.by}" if found.by else ""
+    yield True, f"bridle {found.version} in {found.folder} ({found.origin}{by})"
+    if found.shadows is not None:
+        yield False, f"it hides the installed one in {found.shadows}: see PYTHONPATH and the current folder"
+    if found.extras:
+        yield True, f"with the extras {', '.join(found.extras)}"
+    if found.missing:
+        yield True, f"without {', '.join(found.missing)}: pip install 'bridle[{','.join(found.missing)}]'"
+
+
+def _machine(directory: Path) -> Iterator[Finding]:
     system = platform.system()
-    yield True, f"bridle {__version__}, Python {platform.python_version()}, {system} {platform.machine()}"
+    yield True, f"Python {platform.python_version()}, {system} {platform.machine()}"
     yield system == "Linux", "complete on Linux" if system == "Linux" else f"{system}: some features need Linux"
     beside = Path(sys.executable).parent / "rg"
     found = str(beside) if beside.is_file() else shutil.which("rg")
@@ -62,6 +74,13 @@ def _models(directory: Path) -> Iterator[Finding]:
 
 
 def _journal(directory: Path) -> Iterator[Finding]:
+    from bridle.runtime import database
+
+    # Before it is opened, which would bring an older one up to date.
+    address = database.own_journal(directory)
+    if address.url or address.path.is_file():
+        for finding in asyncio.run(database.check_database(address)).findings:
+            yield finding.level == "good", finding.text
     number, notices = asyncio.run(_sessions(directory))
     yield True, f"{counted(number, 'session')} can be read"
     for notice in notices:
@@ -86,6 +105,7 @@ def _terminal(directory: Path) -> Iterator[Finding]:
 
 
 SECTIONS: dict[str, Callable[[Path], Iterable[Finding]]] = {
+    "installation": _installation,
     "machine": _machine,
     "project": lambda directory: without_runtime.open_project(directory).in_force(),
     "sandbox": lambda directory: without_runtime.open_project(directory).sandbox(),
