@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -219,6 +220,8 @@ def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
 @cache
 def sandbox_program(project: Path = Path()) -> tuple[str, str]:
     """Return the program that makes sandboxes, and why there is none; one of the two is empty."""
+    if sys.platform != "linux":
+        return "", "the sandbox needs Linux"
     found = own_program("bwrap", project)
     if found is None:
         return "", "bubblewrap is not installed (Debian: apt-get install bubblewrap)"

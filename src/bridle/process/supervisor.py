@@ -37,6 +37,8 @@ POLLED_END = 0
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bridle.process.restore_protected import Guard
 
 
@@ -166,7 +168,8 @@ def shortened(pause: int | None, until: int) -> int:
 
 def exceeded(processes: int, memory: int, disk: int, free_before: int) -> str:
     """Return the bound that a command exceeds with everything that it started, in words; empty if none. 0 is none."""
-    running = below(os.getpid())
+    # Elsewhere all processes would have to be listed each time: there the limits of a single process hold.
+    running = below(os.getpid()) if sys.platform == "linux" else []
     if processes and len(running) > processes:
         return f"more than {processes} processes"
     if memory and sum(map(resident_bytes, running)) > memory:
@@ -245,6 +248,10 @@ def buried(child: int) -> tuple[int | None, bool]:
 def sweep(child: int, status: int | None) -> int:
     """Kill all remaining processes until none is left; return the command's exit code, 128 and more for signals."""
     while True:
+        if sys.platform != "linux":
+            # Without a subreaper its orphans are no children of ours, but most are still in its group.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child, signal.SIGKILL)
         for pid in below(os.getpid()):
             # It may have ended, or belong to another user; if it remains, it is found again.
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -261,8 +268,9 @@ def below(root: int) -> list[int]:
     """Return every process below this one."""
     found: list[int] = []
     waiting = [root]
+    of = children if sys.platform == "linux" else listed()
     while waiting:
-        mine = children(waiting.pop())
+        mine = of(waiting.pop())
         found += mine
         waiting += mine
     return found
@@ -274,6 +282,19 @@ def children(pid: int) -> list[int]:
         threads = [entry.path for entry in os.scandir(f"/proc/{pid}/task")]
         return [int(name) for thread in threads for name in read(f"{thread}/children").split()]
     return []
+
+
+def listed() -> Callable[[int], list[int]]:
+    """Return the function that gives the children of a process, from one list of all processes."""
+    # Imported where there is no /proc: it takes longer than most commands.
+    import subprocess
+
+    given = subprocess.run(["/bin/ps", "-A", "-o", "pid=,ppid="], stdin=subprocess.DEVNULL, capture_output=True)
+    found: dict[int, list[int]] = {}
+    for line in given.stdout.decode().splitlines():
+        pid, parent = map(int, line.split())
+        found.setdefault(parent, []).append(pid)
+    return lambda pid: found.get(pid, [])
 
 
 def read(path: str) -> bytes:
