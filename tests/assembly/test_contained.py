@@ -40,6 +40,22 @@ def write(home, *more):
     return done
 
 
+def test_no_command_opens_a_journal_that_lies_in_the_project(home):
+    journal = home.project / "sub" / "journal.db"
+    journal.parent.mkdir()
+    home.environment["BRIDLE_JOURNAL__PATH"] = str(journal)
+    assert home.run("run", "--model", home.script({"text": "An answer of before."}), "hi").returncode == 0
+    tries = "cat sub/journal.db; echo x >> sub/journal.db; echo x >> sub/journal.db-wal; rm -rf sub; mv sub other; true"
+    (home.project / "tries.sh").write_text(tries)
+    changed = ("write", {"filePath": "sub/journal.db-wal", "content": "x"})
+    script = home.script(calls(("bash", {"command": "sh tries.sh"}), changed), {"text": "Done."})
+    code, lines = home.json("--model", script, "go")
+    outputs = {line["tool"]: line["output"] for line in lines if line["type"] == "tool_use" and line.get("output")}
+    assert code == 0 and outputs["bash"].count("Permission denied") == 3 and "before" not in outputs["bash"]
+    assert "is protected" in outputs["write"]
+    assert [home.run("show", line.split()[0]).returncode for line in home.run("sessions").stdout.splitlines()] == [0, 0]
+
+
 @pytest.mark.parametrize("start", ["/", "elsewhere"])
 def test_no_program_of_the_project_makes_the_sandbox_or_is_run_outside_of_it(home, tmp_path, start):
     """Wherever Bridle was started, with the project's environment on the search path."""

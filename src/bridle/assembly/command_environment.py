@@ -19,6 +19,7 @@ from bridle.core.events import SessionInfo
 from bridle.core.hook import HookSettings
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
 from bridle.errors import ConfigError, ToolFailed
+from bridle.journal.address import private_files
 from bridle.process.lifelines import Lifelines
 from bridle.process.program_lookup import outside, own_program
 from bridle.process.sandbox import Sandbox, sandbox_program
@@ -47,6 +48,8 @@ class CommandEnvironment:
     directory: Path = Path()
     """The project. Nothing in it is taken for a program of the machine."""
     guarded: tuple[Path, ...] = ()
+    journal: object = None
+    """The journal, or its path or address: no command may open its files."""
     outputs: Path | None = None
     caches: Path | None = None
     """The folder of caches for commands; None means one that ends with the runtime."""
@@ -101,7 +104,8 @@ class CommandEnvironment:
         # so that no call changes what a later one finds.
         @cache
         def found() -> tuple[dict[str, str], tuple[Path, ...]]:
-            return self.variables(), (*self.guarded, *self.guarded_in(session.directory), *guarded)
+            own = (*self.guarded, *self._journal_files())
+            return self.variables(), (*own, *self.guarded_in(session.directory), *guarded)
 
         def sandbox() -> Sandbox | None:
             found()
@@ -135,6 +139,7 @@ class CommandEnvironment:
             scratch,
             writable=_paths(self.settings.writable),
             hidden=(*self.guarded, *self._secret_files(), *_paths(self.settings.hidden)),
+            journal=self._journal_files(),
             network=self.settings.network,
             read_only=read_only,
             programs=(*OWN, *self._path()),
@@ -144,6 +149,10 @@ class CommandEnvironment:
             protected=self.protected,
             masks=named_patterns(self.rules if rules is None else rules, "read"),
         )
+
+    def _journal_files(self) -> tuple[Path, ...]:
+        found = private_files(self.journal, self.environment)
+        return tuple(path for path in found if not any(map(path.is_relative_to, self.guarded)))
 
     def _secret_files(self) -> list[Path]:
         """Return the files that variables name which commands do not get: with passwords, or with private keys."""
@@ -220,6 +229,7 @@ def command_environment_for(
     directory: Path,
     *,
     caches: Path | None = None,
+    journal: object = None,
     servers: Mapping[str, Mapping[str, McpServer]] | None = None,
 ) -> CommandEnvironment:
     """Return the command environment of a project from its settings; raises `ConfigError`.
@@ -232,6 +242,7 @@ def command_environment_for(
         environment,
         directory=directory,
         guarded=guarded,
+        journal=journal,
         outputs=outputs,
         caches=caches,
         rules=(*DEFAULT_RULES, *rules_of(settings.permission)),

@@ -13,7 +13,7 @@ import msgspec
 from bridle.assembly.command_environment import command_caches, command_environment_for
 from bridle.assembly.sandbox_summary import effective_sandbox
 from bridle.config.approvals import Approvals, described
-from bridle.config.load import approvals_file, config_home, data_home, load, state_home, trust_file
+from bridle.config.load import approvals_file, config_home, data_home, journal_place, load, state_home, trust_file
 from bridle.config.trust import Trust, TrustState, fingerprint, project_root
 from bridle.core.limits import counted
 from bridle.errors import ConfigError
@@ -92,7 +92,13 @@ class ProjectAccess:
         guarded = tuple(home(self._environment).resolve() for home in homes)
         caches = command_caches(self._environment)
         commands = command_environment_for(
-            loaded.settings, self._environment, guarded, None, self.directory, caches=caches
+            loaded.settings,
+            self._environment,
+            guarded,
+            None,
+            self.directory,
+            caches=caches,
+            journal=journal_place(loaded.settings, self._environment),
         )
         return effective_sandbox(commands, self.directory)
 

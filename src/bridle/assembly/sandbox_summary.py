@@ -36,7 +36,7 @@ def _files(commands: CommandEnvironment, sandbox: Sandbox, contained: Contained)
     if home.opened:
         yield f"readable in your home, as sandbox.home says: {_listed(home.opened)}"
     yield f"hidden: the rest of {home.named}, including keys and configuration"
-    hidden = [path for path in sandbox.hidden if os.path.exists(path)]
+    hidden = [path for path in (*sandbox.hidden, *sandbox.journal) if os.path.exists(path)]
     if hidden:
         yield f"hidden: {_listed(hidden)}, as Bridle's own or as sandbox.hidden says"
     inner = layout.project

@@ -79,6 +79,8 @@ class Sandbox:
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     """Folders and files that do not exist for a command."""
+    journal: tuple[Path, ...] = ()
+    """Files of the journal, which no command can open. Bridle itself may make them while one runs."""
     network: bool = False
     """Whether every command has network access."""
     programs: tuple[Path, ...] = ()
@@ -141,7 +143,7 @@ class Sandbox:
     def _pinned(self, layout: Layout) -> list[str]:
         """Return mounts for the folders above masked or hidden paths, so that a command cannot move these elsewhere."""
         bind, project = "--ro-bind" if self.read_only else "--bind", layout.project
-        kept = [Path(path) for path in _real((*layout.masked, *self.hidden, *self.own))]
+        kept = [Path(path) for path in _real((*layout.masked, *self.hidden, *self.journal, *self.own))]
         above = {folder for path in kept for folder in path.parents if folder.is_relative_to(project)}
         return mounts(bind, sorted(map(str, above - {project})))
 
@@ -164,7 +166,7 @@ class Sandbox:
         secrets = [Path(path) for path in (SYSTEM_SECRETS if os.getuid() == 0 else ())]
         needed = (layout.project, *layout.writable, *self.programs, *self.readable)
         away = (path for path in self.home().linked_away() if not any(one.is_relative_to(path) for one in needed))
-        hidden = _real((*secrets, *away, *self.hidden))
+        hidden = _real((*secrets, *away, *self.hidden, *self.journal))
         for path in hidden:
             words += ["--size", SMALL, "--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
         words += mounts("--ro-bind", _real(self.readable))

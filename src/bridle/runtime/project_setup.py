@@ -124,7 +124,10 @@ def _with_python_tools(
     own = config_home(environment) / "tools"
     root = project_root(directory) / TOOLS
     caches = command_caches(environment)
-    commands = command_environment_for(loaded.settings, environment, guarded, None, directory, caches=caches)
+    journal = journal_place(loaded.settings, environment)
+    commands = command_environment_for(
+        loaded.settings, environment, guarded, None, directory, caches=caches, journal=journal
+    )
     found, problems = brought_tools(own) if own.is_dir() else ([], [])
     if loaded.trusted and any(root.glob("*.py")):
         theirs, wrong = hosted_tools(root, directory.resolve(), commands.variables(), commands.sandbox("tools"))

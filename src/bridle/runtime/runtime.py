@@ -89,6 +89,7 @@ class Runtime(SessionReader, RareMethods):
             config.outputs,
             self.directory,
             caches=config.user.caches,
+            journal=config.journal,
             servers=config.private_servers,
         )
         self._servers = RuntimeServers(config, self.commands, self.directory, self.seams)
