@@ -136,6 +136,7 @@ def test_a_folder_of_hooks_that_a_setting_names_is_protected_there_or_not(machin
 OBEYED = [
     *(".envrc", ".mcp.json", ".claude/settings.json", ".vscode/tasks.json", "opencode.json", ".husky/pre-commit"),
     *("CLAUDE.md", "AGENTS.md", ".cursor/rules", ".idea/x.xml", "mise.toml", ".pre-commit-config.yaml", ".agents/s.md"),
+    *(".hg/hgrc", ".autoenv", ".github/copilot-instructions.md", "AGENTS.override.md"),
     *("bridle.toml", ".bridle/tools/t.py"),
 ]
 

@@ -13,7 +13,17 @@ DENIED = frozenset({".git", ".bridle", "bridle.toml"})
 
 OBEYED = (
     # Coding agents: instructions, settings, tools, and servers that they start.
-    *("AGENTS.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md", "CONTEXT.md"),
+    *(
+        "AGENTS.md",
+        "AGENTS.override.md",
+        "copilot-instructions.md",
+        "AGENT.md",
+        "CLAUDE.md",
+        "CLAUDE.local.md",
+        "GEMINI.md",
+        "QWEN.md",
+        "CONTEXT.md",
+    ),
     *("opencode.json", "opencode.jsonc", ".mcp.json", ".opencode", ".claude", ".agents", ".codex"),
     *(".gemini", ".qwen", ".cursor", ".cursorrules", ".windsurf", ".windsurfrules", ".clinerules", ".roo"),
     *(".aider.conf.yml", ".continue", ".goosehints", ".junie", ".kiro", ".amazonq", ".trae", ".crush.json"),
@@ -21,7 +31,9 @@ OBEYED = (
     *(".vscode", ".idea", ".zed", ".fleet", ".devcontainer", ".devcontainer.json", ".exrc", ".vimrc", ".nvimrc"),
     *(".nvim.lua", ".lvimrc", ".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".Rprofile"),
     # Shells and version managers: run when a folder is entered.
-    *(".envrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise"),
+    *(".envrc", ".autoenv", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise"),
+    # The settings of a Mercurial repository, which are its hooks too.
+    *("hgrc", "hgrc-not-shared"),
     # Git hooks, by the managers that install them.
     *(".husky", ".githooks", ".git-hooks", "lefthook.yml", "lefthook.yaml", "lefthook.toml", ".lefthook.yml"),
     *(".lefthook.yaml", ".lefthook.toml", "lefthook-local.yml", ".pre-commit-config.yaml", ".overcommit.yml"),
