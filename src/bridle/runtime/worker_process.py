@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 
@@ -95,9 +96,8 @@ def _app(address: str) -> tuple[str, RuntimeConfig]:
     module, colon, name = address.partition(":")
     if not colon or not module or not name:
         raise ConfigError(f"--app {address}: write it as MODULE:NAME, for example support.agents:support")
-    sys.path[:0] = [""] if "" not in sys.path else []
     try:
-        found = getattr(import_module(module), name)
+        found = getattr(_imported(module), name)
     except ImportError as error:
         raise ConfigError(f"--app {address}: the module cannot be imported ({error})") from error
     except AttributeError:
@@ -108,6 +108,18 @@ def _app(address: str) -> tuple[str, RuntimeConfig]:
     if not config.app:
         raise ConfigError(f"--app {address} has no name under which its sessions are recorded: Agent(…, app='NAME')")
     return config.app, config
+
+
+def _imported(module: str) -> ModuleType:
+    """Import a module from the working folder or elsewhere; raises `ImportError`."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        return import_module(module)
+    finally:
+        # Last from now on: what the program imports later is found, and hides nothing that Bridle imports later.
+        sys.path.remove(here)
+        sys.path.append(here)
 
 
 def _journal_of(settings: Settings, apps: Mapping[str, RuntimeConfig], seams: Seams) -> PostgresJournal:

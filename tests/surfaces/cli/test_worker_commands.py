@@ -212,6 +212,20 @@ def test_an_agent_in_python_is_driven_wherever_its_app_is_offered(home, worker, 
     assert asyncio.run(story(worker("--app", "shop:shop"))) == shop.Price(4)
 
 
+def test_an_app_may_import_from_its_folder_and_hides_nothing_that_the_worker_imports(home):
+    """A model may work in that folder, and write modules of any name there."""
+    (home.project / "shelf.py").write_text("GOODS = ['tea']\n")
+    (home.project / "colorsys.py").write_text("raise ImportError('written by a model')\n")
+    (home.project / "stall.py").write_text(
+        "import atexit\n\n\ndef later():\n    import colorsys, shelf\n"
+        "    print(colorsys.ONE_THIRD > 0, shelf.GOODS)\n\n\natexit.register(later)\n"
+        "from bridle import Agent, ScriptedModel\nagent = Agent('stall', app='stall', model=ScriptedModel())\n"
+    )
+    done = home.run("worker", "--app", "stall:agent", BRIDLE_JOURNAL__URL="")
+    assert "a worker needs a journal on PostgreSQL" in done.stderr
+    assert done.stdout == "True ['tea']\n"
+
+
 def test_what_cannot_begin_says_why(home):
     (home.project / "shop.py").write_text(SHOP)
     for words, told in {
