@@ -1,5 +1,6 @@
 """Hooks, formatters, diagnostics and servers run in the containment of commands, which no stricter setting removes."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import pytest
 from support.cli_home import BRIDLE, ForkedHome, calls
+
+from bridle.runtime.editor_process import EditorProcess
+from bridle.runtime.server_process import ServerProcess
 
 HOST = str(Path("/proc/self/ns/net").readlink())
 WHERE = "readlink /proc/self/ns/net"
@@ -54,6 +58,23 @@ def test_no_command_opens_a_journal_that_lies_in_the_project(home):
     assert code == 0 and outputs["bash"].count("Permission denied") == 3 and "before" not in outputs["bash"]
     assert "is protected" in outputs["write"]
     assert [home.run("show", line.split()[0]).returncode for line in home.run("sessions").stdout.splitlines()] == [0, 0]
+
+
+@pytest.mark.parametrize("kind", [ServerProcess, EditorProcess])
+def test_a_process_with_one_journal_for_many_directories_hides_it_from_the_commands_of_each(home, kind):
+    journal = home.folder / "elsewhere.db"
+    home.environment["BRIDLE_JOURNAL__PATH"] = str(journal)
+
+    async def work():
+        given = {"environment": home.environment}
+        process = ServerProcess([home.project], **given) if kind is ServerProcess else EditorProcess(**given)
+        try:
+            runtime = await process.open(home.project)
+            return runtime.commands.sandbox("ses_x").journal
+        finally:
+            await process.close()
+
+    assert journal in asyncio.run(work())
 
 
 @pytest.mark.parametrize("start", ["/", "elsewhere"])

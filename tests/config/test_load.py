@@ -72,9 +72,8 @@ def test_a_project_that_nobody_trusted_may_only_lower(world):
         "may run any command without asking",
         "asks the model evil/model",
         "raises limits.cost to 100.0",
-        'sets journal.path to "/tmp/elsewhere.db"',
     )
-    ceiling, warning = loaded.notices
+    ceiling, _, warning = loaded.notices
     assert "behavior.ceiling is ignored: only your own configuration may raise it" in ceiling
     assert all(words in warning for words in loaded.ignored)
 
@@ -83,6 +82,14 @@ def test_a_trusted_project_does_not_decide_what_clients_of_a_server_may_use(worl
     loaded = read(world, user="[server]\nstreams = 5\n", project="[server]\nstreams = 500\n", trusted=True)
     assert loaded.settings.server.streams == 5
     assert "server is ignored: only your own configuration" in loaded.notices[0]
+
+
+def test_a_trusted_project_does_not_say_where_the_journal_is(world):
+    """A journal that comes with a project has asks that others have answered."""
+    loaded = read(world, project='[journal]\npath = "j.db"\nschema = "x"\ndurability = "process"\n', trusted=True)
+    assert (loaded.settings.journal.path, loaded.settings.journal.schema) == ("", "bridle")
+    assert loaded.settings.journal.durability == "process"
+    assert ["journal.path is ignored" in notice for notice in loaded.notices] == [True, False]
 
 
 def test_a_trusted_project_may_do_more_but_never_raise_the_ceiling(world):

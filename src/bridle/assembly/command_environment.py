@@ -49,7 +49,7 @@ class CommandEnvironment:
     """The project. Nothing in it is taken for a program of the machine."""
     guarded: tuple[Path, ...] = ()
     journal: object = None
-    """The journal, or its path or address: no command may open its files."""
+    """The path or the address of the journal: no command may open its files."""
     outputs: Path | None = None
     caches: Path | None = None
     """The folder of caches for commands; None means one that ends with the runtime."""
@@ -242,7 +242,8 @@ def command_environment_for(
         environment,
         directory=directory,
         guarded=guarded,
-        journal=journal,
+        # A server has opened the journal of its settings before, for all its directories.
+        journal=journal if isinstance(journal, (str, Path)) else settings.journal.url or settings.journal.path or None,
         outputs=outputs,
         caches=caches,
         rules=(*DEFAULT_RULES, *rules_of(settings.permission)),

@@ -29,7 +29,7 @@ from bridle.values.provider import FORBID_REQUESTS
 from bridle.values.secrets import TOKEN_VARIABLE
 from bridle.workspace.bounded_read import read_text
 
-DATABASE = frozenset({"url", "listen_url", "schema"})
+JOURNAL_PLACE = frozenset({"path", "url", "listen_url", "schema"})
 """Settings of the journal that decide where sessions are sent."""
 PROJECT_FILE = "bridle.toml"
 ENVIRONMENT_PREFIX = "BRIDLE_"
@@ -159,9 +159,10 @@ def _bounded(origin: str, table: Table, user: Table, notices: list[str]) -> Tabl
         table["behavior"] = {key: value for key, value in table["behavior"].items() if key != "ceiling"}
         notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
     journal = table_in(table.get("journal"))
-    for key in sorted(DATABASE & journal.keys()):
-        table["journal"] = {name: value for name, value in journal.items() if name not in DATABASE}
-        notices.append(f"{origin}: journal.{key} is ignored: only your own configuration names a database")
+    # A file in the project may be a journal in which others have granted permissions.
+    for key in sorted(JOURNAL_PLACE & journal.keys()):
+        table["journal"] = {name: value for name, value in journal.items() if name not in JOURNAL_PLACE}
+        notices.append(f"{origin}: journal.{key} is ignored: only your own configuration says where the journal is")
     if table.pop("workers", None) is not None:
         notices.append(f"{origin}: workers is ignored: only your own configuration decides where turns are driven")
     if table.pop("server", None) is not None:
