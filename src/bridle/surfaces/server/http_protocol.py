@@ -27,7 +27,7 @@ class DeadlineProtocol(H11Protocol):
     """A connection. A client that sends its headers or its body too slowly, or reads too slowly, is cut off.
 
     With too many connections, a new one replaces the oldest that serves no client with credentials. Clients without
-    credentials therefore cannot keep others out.
+    credentials therefore cannot keep others out. docs/decisions/0023-http-parser.md says why h11 reads the requests.
     """
 
     limits = ServerLimits()
