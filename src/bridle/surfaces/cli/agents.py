@@ -12,6 +12,7 @@ from bridle.core.limits import ROWS, Limits
 from bridle.errors import ConfigError
 from bridle.runtime import AgentRow, Runtime, without_runtime
 from bridle.runtime.argument_checks import fitting
+from bridle.surfaces.cli import completion
 from bridle.surfaces.cli.commands import Dir, ListingGroup, Trusted
 from bridle.surfaces.cli.output import say, tell_notices
 
@@ -42,7 +43,9 @@ def listed(
 
 @agents.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="The agent's name.")], dir: Dir = Path(), trust: Trusted = False
+    name: Annotated[str, typer.Argument(help="The agent's name.", autocompletion=completion.agents)],
+    dir: Dir = Path(),
+    trust: Trusted = False,
 ) -> None:
     """Show the definition of one agent.
 
@@ -69,8 +72,11 @@ def create(
     name: Annotated[str, typer.Argument(help="The agent's name.")],
     description: Annotated[str, typer.Option(help="What the agent is for.")],
     prompt: Annotated[str, typer.Option(help="The agent's prompt; without it, read from standard input.")] = "",
-    mode: Annotated[str, typer.Option(help="primary, subagent or all.")] = "all",
-    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL.")] = None,
+    mode: Annotated[
+        str,
+        typer.Option(help="primary, subagent or all.", autocompletion=completion.words("primary", "subagent", "all")),
+    ] = "all",
+    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL.", autocompletion=completion.models)] = None,
     steps: Annotated[int | None, typer.Option(help="Limit on steps.", min=0)] = None,
     user: Annotated[bool, typer.Option("--user", help="Create it for all your projects.")] = False,
     dir: Dir = Path(),

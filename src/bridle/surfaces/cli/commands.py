@@ -17,6 +17,7 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.project import Backend
 from bridle.runtime.sessions import Sessions
+from bridle.surfaces.cli import completion
 from bridle.surfaces.cli.output import tell_notices
 from bridle.surfaces.cli.remote import Attach, SessionsPlace, TokenFile
 from bridle.surfaces.cli.session_ids import named_session
@@ -24,14 +25,22 @@ from bridle.surfaces.cli.session_ids import named_session
 Dir = Annotated[Path, typer.Option(help="Project directory.")]
 Trusted = Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-Format = Annotated[str, typer.Option(help="Output format: text or json.")]
+Format = Annotated[
+    str, typer.Option(help="Output format: text or json.", autocompletion=completion.words("text", "json"))
+]
 Formats = Literal["text", "json"]
-Model = Annotated[str | None, typer.Option("-m", "--model", help="PROVIDER/MODEL, gguf:FILE or scripted:FILE.")]
+Model = Annotated[
+    str | None,
+    typer.Option("-m", "--model", help="PROVIDER/MODEL, gguf:FILE or scripted:FILE.", autocompletion=completion.models),
+]
 SystemText = Annotated[str, typer.Option(help="Additional text for the system prompt.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", help="Output file instead of standard output.")]
-SessionId = Annotated[str, typer.Argument(help="Session id, as listed by `bridle sessions`, or its beginning.")]
 LastSession = Annotated[
-    str, typer.Argument(help="Session id, or its beginning; without it, the last session of this directory.")
+    str,
+    typer.Argument(
+        help="Session id, or its beginning; without it, the last session of this directory.",
+        autocompletion=completion.sessions,
+    ),
 ]
 
 Work = Callable[..., Awaitable[int | None]]

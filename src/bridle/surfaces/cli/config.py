@@ -11,6 +11,7 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.runtime import Runtime, without_runtime
+from bridle.surfaces.cli import completion
 from bridle.surfaces.cli.commands import Dir, ListingGroup, Model, SystemText, Trusted
 from bridle.surfaces.cli.output import say, tell_notices
 from bridle.wire.events import LineEvent, json_schema
@@ -57,7 +58,7 @@ def schema(
 
 @config.command("prompt")
 def prompt(
-    agent: Annotated[str | None, typer.Option(help="The agent.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent.", autocompletion=completion.agents)] = None,
     model: Model = None,
     system: SystemText = "",
     trust: Trusted = False,

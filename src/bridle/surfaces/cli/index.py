@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from bridle.errors import ConfigError
 from bridle.surfaces.cli.fast_parameters import quickened
@@ -132,6 +132,7 @@ class Lazily(TyperGroup):
         # Typer compares a mistyped name with these.
         self.commands = cast(Any, dict.fromkeys(COMMANDS))
         quickened(self)
+        self._by_name = False
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take a first word that is a directory, and no command, for the terminal application."""
@@ -147,14 +148,23 @@ class Lazily(TyperGroup):
             ctx._protected_args, ctx.args = [], []
         return list(ctx.args)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete the name of a command without importing any."""
+        self._by_name = True
+        return super().shell_complete(ctx, incomplete)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        _enter(cmd_name)
-        tell_logged()
+        if self._by_name:
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name].help)
+        if not ctx.resilient_parsing:
+            # A completion only looks at the parameters.
+            _enter(cmd_name)
+            tell_logged()
         loaded = load(cmd_name)
         if isinstance(loaded, typer.Typer):
             loaded.rich_markup_mode = None

@@ -18,6 +18,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.argument_checks import fitting
 from bridle.runtime.project import Backend
 from bridle.runtime.sessions import MOST_LOOKED_AT
+from bridle.surfaces.cli import completion
 from bridle.surfaces.cli.commands import (
     Format,
     Formats,
@@ -36,6 +37,7 @@ from bridle.surfaces.shared.limit_levels import used_words
 
 LOOK_SECONDS = 0.1
 ANSWER_LOOKS = 30
+CHOOSE = completion.words("once", "always", "reject")
 ANSWER_USAGE = "bridle answer [SESSION] [ASK] CHOICE"
 
 
@@ -51,7 +53,12 @@ def _last_prompt(session: Session) -> str:
 
 
 def resume(
-    session: Annotated[str, typer.Argument(help="Session id; without it, the session interrupted here.")] = "",
+    session: Annotated[
+        str,
+        typer.Argument(
+            help="Session id; without it, the session interrupted here.", autocompletion=completion.sessions
+        ),
+    ] = "",
     format: Format = "text",
     attach: Attach = None,
     token_file: TokenFile = None,
@@ -87,9 +94,14 @@ async def _interrupted(place: SessionsPlace) -> str:
 
 def answer(
     session: LastSession = "",
-    ask: Annotated[str, typer.Argument(help="Id of the request; without it, the only open one.")] = "",
+    ask: Annotated[
+        str, typer.Argument(help="Id of the request; without it, the only open one.", autocompletion=CHOOSE)
+    ] = "",
     choice: Annotated[
-        str, typer.Argument(help="once (or y), always, or reject (or n); for a question, the answer.")
+        str,
+        typer.Argument(
+            help="once (or y), always, or reject (or n); for a question, the answer.", autocompletion=CHOOSE
+        ),
     ] = "",
     feedback: Annotated[str, typer.Option(help="With reject: a reason for the model, which then continues.")] = "",
     format: Format = "text",

@@ -12,13 +12,14 @@ from bridle.core.limits import counted
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime, without_runtime
 from bridle.runtime.inside_call import refuse_inside_call
+from bridle.surfaces.cli import completion
 from bridle.surfaces.cli.commands import Command, Dir, Trusted, Work, Yes, finish, signed
 from bridle.surfaces.cli.output import confirmed, say, tell_notices
 
 mcp = typer.Typer(no_args_is_help=True)
 FOR_PEOPLE = ("add", "approve", "auth")
 """Subcommands that grant something: refused inside a tool call of a session."""
-Name = Annotated[str, typer.Argument(help="The server's name.")]
+Name = Annotated[str, typer.Argument(help="The server's name.", autocompletion=completion.servers)]
 
 
 def with_servers(work: Work) -> Command:

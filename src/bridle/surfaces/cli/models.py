@@ -12,6 +12,7 @@ import typer
 from bridle.errors import ConfigError
 from bridle.runtime import Models, without_runtime
 from bridle.runtime.argument_checks import fitting
+from bridle.surfaces.cli import completion
 from bridle.surfaces.cli.commands import Format, Formats, ListingGroup, Trusted
 from bridle.surfaces.cli.output import say, say_json, secret, tell, tell_notices
 from bridle.surfaces.shared.model_words import described
@@ -30,7 +31,10 @@ def _opened(*, trusted: bool = False) -> Models:
 
 @models.callback()
 def list_models(
-    provider: Annotated[str | None, typer.Option(help="List only this provider, with all its models.")] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(help="List only this provider, with all its models.", autocompletion=completion.providers),
+    ] = None,
     format: Format = "text",
     trust: Trusted = False,
 ) -> None:
@@ -69,7 +73,12 @@ def fetch() -> None:
 
 
 @auth.command("login")
-def login(provider: Annotated[str, typer.Argument(help="Provider, such as anthropic, openai or openrouter.")]) -> None:
+def login(
+    provider: Annotated[
+        str,
+        typer.Argument(help="Provider, such as anthropic, openai or openrouter.", autocompletion=completion.providers),
+    ],
+) -> None:
     """Store a provider's key, from the terminal or standard input, and test it with one request.
 
     Example: bridle auth login anthropic
@@ -97,7 +106,11 @@ def list_keys() -> None:
 
 
 @auth.command("logout")
-def logout(provider: Annotated[str, typer.Argument(help="Provider, as listed by `bridle auth list`.")]) -> None:
+def logout(
+    provider: Annotated[
+        str, typer.Argument(help="Provider, as listed by `bridle auth list`.", autocompletion=completion.providers)
+    ],
+) -> None:
     """Delete a stored key.
 
     Example: bridle auth logout anthropic

@@ -16,6 +16,7 @@ from bridle.errors import ConfigError
 from bridle.runtime.argument_checks import file_bytes, fitting, stream_text
 from bridle.runtime.inside_call import refuse_inside_call
 from bridle.runtime.project import Backend, Confirm, Expanded, submit_prompt
+from bridle.surfaces.cli import completion
 from bridle.surfaces.cli.commands import Format, Formats, Model, SystemText, Trusted
 from bridle.surfaces.cli.foreground import Begun, drive
 from bridle.surfaces.cli.limit_flags import given_limits, limit_flags
@@ -26,7 +27,13 @@ from bridle.surfaces.cli.session_ids import named_session
 from bridle.surfaces.shared.attachments import attached
 
 Given = Annotated[
-    str | None, typer.Option("-s", "--session", help="Continue the session with this id or beginning of an id.")
+    str | None,
+    typer.Option(
+        "-s",
+        "--session",
+        help="Continue the session with this id or beginning of an id.",
+        autocompletion=completion.sessions,
+    ),
 ]
 Last = Annotated[bool, typer.Option("-c", "--continue", help="Continue this directory's last session.")]
 Files = Annotated[
@@ -37,7 +44,9 @@ Files = Annotated[
 @limit_flags("variant", "max_", lambda limit: f"Limit on {limit.units}{limit.help}.")
 def run(
     prompt: Annotated[list[str] | None, typer.Argument(help="The prompt; standard input is appended.")] = None,
-    agent: Annotated[str | None, typer.Option(help="The agent that runs the prompt.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="The agent that runs the prompt.", autocompletion=completion.agents)
+    ] = None,
     model: Model = None,
     variant: Annotated[str | None, typer.Option(help="Thinking effort, as listed by `bridle models`.")] = None,
     session: Given = None,
@@ -50,10 +59,21 @@ def run(
     schema: Annotated[Path | None, typer.Option(help="File with a JSON schema for the answer.")] = None,
     file: Files = None,
     format: Format = "text",
-    on_ask: Annotated[str | None, typer.Option(help="Answer to permission requests: deny, pause or allow.")] = None,
+    on_ask: Annotated[
+        str | None,
+        typer.Option(
+            help="Answer to permission requests: deny, pause or allow.",
+            autocompletion=completion.words("deny", "pause", "allow"),
+        ),
+    ] = None,
     trust: Trusted = False,
     dir: Annotated[Path | None, typer.Option(help="Project directory; without it, this directory.")] = None,
-    log_level: Annotated[str, typer.Option(help="quiet shows only the answer; info also shows steps.")] = "info",
+    log_level: Annotated[
+        str,
+        typer.Option(
+            help="quiet shows only the answer; info also shows steps.", autocompletion=completion.words("info", "quiet")
+        ),
+    ] = "info",
     attach: Attach = None,
     token_file: TokenFile = None,
     **limits: str | None,

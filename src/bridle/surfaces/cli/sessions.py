@@ -17,6 +17,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.project import Backend
 from bridle.runtime.retention import expired, prune
 from bridle.runtime.sessions import SessionQuery, pinned_first
+from bridle.surfaces.cli import completion
 from bridle.surfaces.cli.commands import LastSession, ListingGroup, Yes, with_runtime, with_sessions
 from bridle.surfaces.cli.output import confirmed, say, tell
 from bridle.surfaces.cli.session_ids import named_session
@@ -73,7 +74,10 @@ def _has(session: Session, words: str) -> bool:
 async def rename(
     runtime: Backend,
     first: Annotated[
-        str, typer.Argument(metavar="session", help="Session id; without it, this directory's last.")
+        str,
+        typer.Argument(
+            metavar="session", help="Session id; without it, this directory's last.", autocompletion=completion.sessions
+        ),
     ] = "",
     second: Annotated[str | None, typer.Argument(metavar="title", help="The new title, in quotes.")] = None,
 ) -> None:
@@ -151,7 +155,10 @@ async def move(
 @with_sessions
 async def delete(
     runtime: Backend,
-    session: Annotated[list[str], typer.Argument(help="Session ids, as listed by `bridle sessions`.")],
+    session: Annotated[
+        list[str],
+        typer.Argument(help="Session ids, as listed by `bridle sessions`.", autocompletion=completion.sessions),
+    ],
     yes: Yes = False,
 ) -> None:
     """Delete sessions permanently, with their subagents, stored outputs and snapshots.

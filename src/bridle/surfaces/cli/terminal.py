@@ -9,15 +9,26 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from bridle.errors import ConfigError
+from bridle.surfaces.cli import completion
 
 if TYPE_CHECKING:
     from bridle.runtime.project import Backend
     from bridle.surfaces.cli.remote import SessionsPlace
 
 Continue = Annotated[bool, typer.Option("-c", "--continue", help="Open this directory's last session.")]
-Session = Annotated[str, typer.Option("-s", "--session", help="Open the session with this id or beginning of an id.")]
-ChosenModel = Annotated[str, typer.Option("-m", "--model", help="Use this model, as PROVIDER/MODEL.")]
-ChosenAgent = Annotated[str, typer.Option("--agent", help="Use this agent.")]
+Session = Annotated[
+    str,
+    typer.Option(
+        "-s",
+        "--session",
+        help="Open the session with this id or beginning of an id.",
+        autocompletion=completion.sessions,
+    ),
+]
+ChosenModel = Annotated[
+    str, typer.Option("-m", "--model", help="Use this model, as PROVIDER/MODEL.", autocompletion=completion.models)
+]
+ChosenAgent = Annotated[str, typer.Option("--agent", help="Use this agent.", autocompletion=completion.agents)]
 FirstPrompt = Annotated[str, typer.Option("--prompt", help="Send this prompt at the start.")]
 
 
