@@ -75,6 +75,7 @@ def test_the_wheel_has_what_the_terminal_needs(wheel):
     needed = ("surfaces/tui/bridle.tcss", "surfaces/report/report.css", "journal/queries.sql", "config/starter.toml")
     assert {f"bridle/{name}" for name in needed} <= set(listed)
     assert not any(name.startswith("tests/") for name in listed)
+    assert any(name.endswith(".data/data/share/man/man1/bridle.1") for name in listed)
 
 
 @pytest.fixture
