@@ -25,12 +25,13 @@ def sessions(incomplete: str) -> Completed:
 
 
 async def _sessions(incomplete: str) -> Completed:
+    from bridle.core.ids import is_named_by
     from bridle.runtime import Runtime
     from bridle.runtime.sessions import SessionQuery
 
     async with Runtime.open() as runtime:
         for query in (SessionQuery(roots=True, directory=str(runtime.directory)), SessionQuery(roots=True)):
-            rows = [row for row in await runtime.sessions(query) if row.info.id.startswith(incomplete)]
+            rows = [row for row in await runtime.sessions(query) if is_named_by(row.info.id, incomplete)]
             if rows:
                 return [(row.info.id, row.info.title) for row in rows[:MOST_SESSIONS]]
     return []
