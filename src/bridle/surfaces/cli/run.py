@@ -35,6 +35,20 @@ Given = Annotated[
         autocompletion=completion.sessions,
     ),
 ]
+Agent = Annotated[str | None, typer.Option(help="The agent that runs the prompt.", autocompletion=completion.agents)]
+Answering = Annotated[
+    str | None,
+    typer.Option(
+        help="Answer to permission requests: deny, pause or allow.",
+        autocompletion=completion.words("deny", "pause", "allow"),
+    ),
+]
+LogLevel = Annotated[
+    str,
+    typer.Option(
+        help="quiet shows only the answer; info also shows steps.", autocompletion=completion.words("info", "quiet")
+    ),
+]
 Last = Annotated[bool, typer.Option("-c", "--continue", help="Continue this directory's last session.")]
 Files = Annotated[
     list[Path] | None, typer.Option("-f", "--file", help="Attach a text, an image or a PDF; may be repeated.")
@@ -44,9 +58,7 @@ Files = Annotated[
 @limit_flags("variant", "max_", lambda limit: f"Limit on {limit.units}{limit.help}.")
 def run(
     prompt: Annotated[list[str] | None, typer.Argument(help="The prompt; standard input is appended.")] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="The agent that runs the prompt.", autocompletion=completion.agents)
-    ] = None,
+    agent: Agent = None,
     model: Model = None,
     variant: Annotated[str | None, typer.Option(help="Thinking effort, as listed by `bridle models`.")] = None,
     session: Given = None,
@@ -59,21 +71,10 @@ def run(
     schema: Annotated[Path | None, typer.Option(help="File with a JSON schema for the answer.")] = None,
     file: Files = None,
     format: Format = "text",
-    on_ask: Annotated[
-        str | None,
-        typer.Option(
-            help="Answer to permission requests: deny, pause or allow.",
-            autocompletion=completion.words("deny", "pause", "allow"),
-        ),
-    ] = None,
+    on_ask: Answering = None,
     trust: Trusted = False,
     dir: Annotated[Path | None, typer.Option(help="Project directory; without it, this directory.")] = None,
-    log_level: Annotated[
-        str,
-        typer.Option(
-            help="quiet shows only the answer; info also shows steps.", autocompletion=completion.words("info", "quiet")
-        ),
-    ] = "info",
+    log_level: LogLevel = "info",
     attach: Attach = None,
     token_file: TokenFile = None,
     **limits: str | None,
