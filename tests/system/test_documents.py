@@ -46,6 +46,13 @@ def test_every_example_program_runs_and_prints_what_the_documents_show(path):
     assert path.stem != "synthesis" or done.stdout in shown
 
 
+def test_the_settings_of_the_first_run_are_valid(tmp_path):
+    (code,) = blocks(ROOT / "docs" / "first-run.md", "toml")
+    (tmp_path / "bridle.toml").write_text(code)
+    loaded = load(tmp_path, environment={"XDG_CONFIG_HOME": str(tmp_path / "none")}, trusted=True)
+    assert (loaded.settings.limits.cost, loaded.notices) == (1.0, ())
+
+
 def test_every_settings_example_is_valid(tmp_path):
     (code,) = blocks(ROOT / "docs" / "settings.md", "toml")
     assert tomllib.loads(code)
@@ -126,8 +133,18 @@ def test_every_command_on_the_page_of_limits_runs(line, user):
     )
 
 
-@pytest.mark.parametrize("line", commands_of(ROOT / "README.md"))
-def test_every_command_of_the_readme_runs(line, user):
+BEGINNINGS = (
+    "README.md",
+    "docs/index.md",
+    "docs/first-run.md",
+    "docs/moving-from-opencode.md",
+    "docs/moving-from-claude-code.md",
+)
+LINES = dict.fromkeys(line for page in BEGINNINGS for line in commands_of(ROOT / page))
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_command_of_the_pages_that_people_begin_with_runs(line, user):
     done = user(line.replace("SESSION", user.session).replace("ASK", "1.1.1.0.bash"))
     assert "Traceback" not in done.stderr and "should not have happened" not in done.stderr
     # Nothing is left to resume, to extend, to answer or to take in here, and a key cannot be tried.
