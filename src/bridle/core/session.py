@@ -208,8 +208,8 @@ class OpenTurn:
 class Session:
     """The known state of a session; changed by `fold` alone."""
 
-    def __init__(self) -> None:
-        self.info: SessionInfo | None = None
+    def __init__(self, info: SessionInfo | None = None) -> None:
+        self.info = info
         self.sequence = 0
         self.elapsed = 0.0
         self.parts: dict[str, parts.Part] = {}

@@ -235,11 +235,12 @@ class Runtime(SessionReader, RareMethods):
         Raises `ConfigError` for an invalid id, agent or model, for messages that no model can read, and if the session
         exists without these messages.
         """
-        history, id = argument_checks.history(messages), self.new_id() if id is None else argument_checks.session_id(id)
+        history = argument_checks.history(messages)
+        named = self.new_id() if id is None else argument_checks.session_id(id)
         given = {"title": sound(title), "agent": agent, "model": model, "denied": tuple(denied)}
-        info = msgspec.structs.replace(self._new_info(id), **given)
+        info = msgspec.structs.replace(self._new_info(named), **given)
         if agent or model:
-            await self._check_first(info, PromptItem("first", ""))
+            await self.check(Session(info), PromptItem("first", ""))
         await self.journal.create(info)
         if history is not None:
             await begin_with(self, info.id, history)
@@ -248,19 +249,13 @@ class Runtime(SessionReader, RareMethods):
     def _new_info(self, id: str) -> SessionInfo:
         return SessionInfo(id, str(self.directory), "", self.seams.clock.wall(), app=self._app, place=self.place)
 
-    async def _check_first(self, info: SessionInfo, item: PromptItem) -> None:
-        """Raise `ConfigError` if the first turn of a session could not begin with this prompt."""
-        state = Session()
-        state.info = info
-        await self.check(state, item)
-
     async def begin(self, id: str, text: str, options: TurnOptions | None) -> str:
         """Create a session for a first prompt; raises `ConfigError`, and creates none, if the prompt would be refused.
 
         Without options the prompt starts no turn, so it cannot be refused.
         """
         if options is not None:
-            await self._check_first(self._new_info(id), PromptItem("first", text, options=options))
+            await self.check(Session(self._new_info(id)), PromptItem("first", text, options=options))
         return await self.create(id)
 
     async def prompt(
@@ -310,8 +305,7 @@ class Runtime(SessionReader, RareMethods):
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """Return the turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
-        session = Session()
-        session.info = self._new_info("preview")
+        session = Session(self._new_info("preview"))
         paid = budget_in(self.settings).limits_cost
         return self.turns.opening(session, PromptItem("preview", "", options=options), 1, paid=paid).start
 
