@@ -103,10 +103,10 @@ def test_the_settings_delete_once_a_day_without_being_asked(home):
 
 def test_a_project_deletes_no_sessions_even_if_it_is_trusted(home):
     (home.project / "bridle.toml").write_text("[sessions]\nkeep_days = 1\n")
+    assert "sessions is ignored: only your own configuration deletes any" in home.run("agents", "--trust").stderr
     old = session_of(home, {"text": "Old."}, more=("--trust",))
     aged(home, old, 9)
     home.run("run", "--trust", "--model", home.script({"text": "New."}), "go")
-    assert "sessions is ignored: only your own configuration deletes any" in home.run("agents", "--trust").stderr
     assert old in listed(home)
 
 

@@ -45,7 +45,6 @@ from bridle.journal.journal import Journal, Lease, SharesDeltas
 from bridle.journal.open import open_journal
 from bridle.runtime import argument_checks
 from bridle.runtime.config import RuntimeConfig
-from bridle.runtime.given_history import begin_with
 from bridle.runtime.mcp_servers import RuntimeServers
 from bridle.runtime.observe import Observation
 from bridle.runtime.project import Backend
@@ -243,6 +242,9 @@ class Runtime(SessionReader, RareMethods):
             await self.check(Session(info), PromptItem("first", ""))
         await self.journal.create(info)
         if history is not None:
+            # Imported only for a session that begins with a conversation.
+            from bridle.runtime.given_history import begin_with
+
             await begin_with(self, info.id, history)
         return info.id
 
