@@ -51,3 +51,17 @@ def test_no_tool_reads_or_writes_what_is_hidden_in_it(home, above):
     assert (base / ".profile").read_text() == ".profile secret\n"
     assert not (base / ".config" / "systemd").exists() and not (base / ".ssh" / "authorized_keys").exists()
     assert not (base / ".config" / "bridle" / "config.toml").exists()
+
+
+def test_folders_of_bridle_s_own_in_a_project_are_outside_of_it(home):
+    home.project = home.folder / "work"
+    home.environment["XDG_DATA_HOME"] = str(home.project / "data")
+    keys = home.project / "data" / "bridle" / "keys.json"
+    keys.parent.mkdir(parents=True)
+    keys.write_text('{"openai": "hunter2"}\n')
+    tries = ("read", {"filePath": "data/bridle/keys.json"}), ("grep", {"pattern": "hunter", "path": "."})
+    more = ("grep", {"pattern": "hunter", "path": "data/bridle"}), ("list", {"path": "data/bridle"})
+    _, lines = home.json("--model", home.script(calls(*tries, *more), {"text": "Done."}), "go")
+    outputs = [line["output"] for line in lines if line["type"] == "tool_use" and line.get("output")]
+    assert len(outputs) == 4 and "hunter2" not in "".join(outputs)
+    assert [line.get("refusal") for line in lines if line["type"] == "tool_use"].count("unasked") == 3

@@ -23,6 +23,8 @@ from bridle.workspace.open_beneath import NAME_ONLY, folder_below, open_below
 BLOCK = 65_536
 LONGEST = 4_000
 NEVER = ("/proc", "/sys")
+OWN_FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+"""Variables that name the folders above those of Bridle's own."""
 LINKED_FOLDERS = frozenset({"node_modules", ".pnpm", "site-packages", ".venv", "venv", ".git", "target", ".yarn"})
 """Folders in which package managers and git create hard links."""
 
@@ -74,7 +76,13 @@ def found_at(target: Place, inner: PurePosixPath) -> Place:
 
 
 def _is_private(path: Path, project: Path) -> bool:
-    """Return whether a path is hidden in the home: keys and configuration are not part of a project around them."""
+    """Return whether a path is hidden in the home: keys and configuration are not part of a project around them.
+
+    Bridle's own folders are not part of it either, wherever they are.
+    """
+    own = (Path(os.environ[name], "bridle") for name in OWN_FOLDERS if os.environ.get(name))
+    if any(path.is_relative_to(folder.resolve()) for folder in own):
+        return True
     home = Path("~").expanduser().resolve()
     if not home.is_relative_to(project) or not path.is_relative_to(home):
         return False
