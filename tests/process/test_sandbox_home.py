@@ -217,23 +217,6 @@ def test_git_is_not_asked_where_its_settings_are_no_file(tmp_path, name):
     assert not (tmp_path / "asked").exists()
 
 
-def test_files_that_secret_variables_name_are_hidden_wherever_they_lie(place, tmp_path):
-    """Bridle's own passwords too: libpq reads the one for its journal from such a file."""
-    machine = Sheltered(place)
-    named = {
-        "PGPASSFILE": place / "pgpass",
-        "GOOGLE_APPLICATION_CREDENTIALS": machine.project / "key.json",
-        "OTEL_EXPORTER_OTLP_CLIENT_KEY": tmp_path / "client.pem",
-        "PGSSLKEY": machine.home / "client.pem",
-    }
-    for name, path in named.items():
-        path.write_text("the password\n")
-        machine.environment[name] = str(path)
-    for path in named.values():
-        assert "password" not in machine(f"cat {path}").text
-    assert machine("echo fine").text == "fine\n"
-
-
 def test_a_home_that_is_a_link_is_found_under_both_names(place):
     machine = Sheltered(place)
     real = place / "elsewhere"

@@ -22,7 +22,7 @@ from bridle.errors import ConfigError, ToolFailed
 from bridle.journal.address import private_files
 from bridle.process.lifelines import Lifelines
 from bridle.process.program_lookup import outside, own_program
-from bridle.process.sandbox import Sandbox, sandbox_program
+from bridle.process.sandbox import HOMES, SOCKETS, Sandbox, sandbox_program
 from bridle.process.sandbox_home import Home, git_identity, plain_settings
 from bridle.tools.background import Backgrounds
 from bridle.tools.command_setup import CommandSetup, DefaultToolSettings, ToolSettings
@@ -142,7 +142,7 @@ class CommandEnvironment:
             journal=self._journal_files(),
             network=self.settings.network,
             read_only=read_only,
-            programs=(*OWN, *self._path()),
+            programs=self._programs(),
             own=OWN,
             readable=(outputs,) if outputs is not None else (),
             stored=str(outputs) if outputs is not None else "",
@@ -177,10 +177,17 @@ class CommandEnvironment:
         self._home = Home(named.resolve(), named, caches, files, _paths(self.settings.home))
         return self._home
 
-    def _path(self) -> list[Path]:
-        """Return the folders of PATH; for a virtual environment, its root folder."""
+    def _programs(self) -> tuple[Path, ...]:
+        """Return the folders of Bridle's own programs and those of PATH; of a virtual environment, its root folder.
+
+        A folder that contains a home, `/tmp` or sockets is left out: mounting it would show all of them.
+        """
         entries = [Path(entry) for entry in self.environment.get("PATH", "").split(":") if entry.startswith("/")]
-        return [entry.parent if os.path.exists(entry.parent / "pyvenv.cfg") else entry for entry in entries]
+        roots = [entry.parent if os.path.exists(entry.parent / "pyvenv.cfg") else entry for entry in entries]
+        home = Path(self.environment.get("HOME") or "/nonexistent").resolve()
+        closed = (home, *map(Path, ("/tmp", *HOMES, *SOCKETS)))
+        given = ((path, path.resolve()) for path in (*OWN, *roots))
+        return tuple(path for path, real in given if not any(place.is_relative_to(real) for place in closed))
 
     def guarded_in(self, directory: str) -> tuple[Path, ...]:
         """Return the paths that no file tool writes in or around a project, besides those protected by name."""
