@@ -1,4 +1,7 @@
-"""What the environment names shows commands no secrets: files with passwords, and folders around the home."""
+"""What the environment names shows commands no secrets: files with passwords, and folders around the home.
+
+Nor does a link of the home that leads elsewhere.
+"""
 
 import pytest
 from support.sheltered import Sheltered
@@ -34,3 +37,14 @@ def test_a_folder_on_the_path_that_contains_the_home_shows_nothing_of_it(tmp_pat
     found = machine("cat ~/.ssh/id_rsa ~/.netrc; ls ~/.ssh; echo fine").text
     assert "the private key" not in found and "the password" not in found and "id_rsa\n" not in found
     assert "fine" in found
+
+
+@pytest.mark.parametrize("name", [".ssh2", ".config/tool", ".local/share/keyrings", ".local/state/tool", ".cache/tool"])
+def test_what_hidden_links_of_the_home_lead_to_is_hidden_where_it_lies(place, name):
+    machine = Sheltered(place)
+    (place / "disk" / "away").mkdir(parents=True)
+    (place / "disk" / "away" / "token").write_text("the token\n")
+    (machine.home / name).parent.mkdir(parents=True, exist_ok=True)
+    (machine.home / name).symlink_to(place / "disk" / "away")
+    found = machine(f"cat ~/{name}/token {place}/disk/away/token; ls {place}/disk").text
+    assert "the token" not in found and "away" in found

@@ -90,6 +90,8 @@ TOML_SETTINGS = {
     ),
 }
 """Settings files in TOML, each with the tables and the keys in them to copy."""
+LINKING = ("", ".config", ".local", ".local/share", ".local/state", ".cache")
+"""Folders of the home in which links may lead to secrets elsewhere."""
 MOST_SETTINGS = 65_536
 GIT_NAMES = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|quotepath)|safe\.directory|pull\.(rebase|ff)|"
@@ -175,7 +177,7 @@ class Home:
     def linked_away(self) -> list[Path]:
         """Return the targets outside the home of hidden entries that are links: secrets may lie elsewhere."""
         seen = {self.folder / name for name in (*TOOL_CHAINS, *CACHES)}
-        found = (Path(each.path) for name in ("", ".config") for each in entries(str(self.folder / name)))
+        found = (Path(each.path) for name in LINKING for each in entries(str(self.folder / name)))
         links = (path for path in found if os.path.islink(path) and path not in seen)
         targets = (path.resolve() for path in links if path.name.startswith(".") or path.parent != self.folder)
         return [path for path in targets if os.path.exists(path) and not path.is_relative_to(self.folder)]
