@@ -48,3 +48,14 @@ def test_what_hidden_links_of_the_home_lead_to_is_hidden_where_it_lies(place, na
     (machine.home / name).symlink_to(place / "disk" / "away")
     found = machine(f"cat ~/{name}/token {place}/disk/away/token; ls {place}/disk").text
     assert "the token" not in found and "away" in found
+
+
+def test_commands_of_root_read_nothing_in_etc_that_is_for_root_alone(place):
+    """As an ordinary user they could not anyway."""
+    machine = Sheltered(place)
+    (machine.project / "look.sh").write_text(
+        "find /etc -type f ! -perm -o+r -exec cat {} + 2>/dev/null; cat /etc/shadow-\n"
+    )
+    found = machine("/bin/sh look.sh").text
+    assert "root:" not in found and "cat: /etc/shadow-:" in found
+    assert machine("cat /etc/passwd").text.startswith("root:")

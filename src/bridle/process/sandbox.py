@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections import Counter
@@ -20,11 +21,8 @@ SOCKETS = ("/run", "/var/run", "/var/lib/docker")
 """Folders with sockets of programs that run outside the sandbox."""
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd")
 HOMES = ("/home", "/root")
-SYSTEM_SECRETS = (
-    *("/etc/shadow", "/etc/gshadow", "/etc/ssl/private"),
-    *("/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab"),
-)
-"""Readable only for root, and so for commands if root started Bridle."""
+SYSTEM = Path("/etc")
+MOST_SECRETS = 32
 MOST_MOUNTS = 64
 """Most mounts for protected and masked files per command; each costs some milliseconds."""
 SMALL, LARGE = str(64 << 20), str(1 << 30)
@@ -163,10 +161,9 @@ class Sandbox:
 
     def _hidden(self, layout: Layout) -> list[str]:
         words: list[str] = []
-        secrets = [Path(path) for path in (SYSTEM_SECRETS if os.getuid() == 0 else ())]
         needed = (layout.project, *layout.writable, *self.programs, *self.readable)
         away = (path for path in self.home().linked_away() if not any(one.is_relative_to(path) for one in needed))
-        hidden = _real((*secrets, *away, *self.hidden, *self.journal))
+        hidden = _real((*system_secrets(), *away, *self.hidden, *self.journal))
         for path in hidden:
             words += ["--size", SMALL, "--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
         words += mounts("--ro-bind", _real(self.readable))
@@ -198,6 +195,24 @@ def _real(paths: Iterable[Path]) -> list[str]:
         with suppress(OSError, RuntimeError):
             found.update({str(path.resolve()): None} if os.path.exists(path) else {})
     return list(found)
+
+
+@cache
+def system_secrets() -> tuple[Path, ...]:
+    """Return what lies in /etc and not everyone may read. Only commands that root starts could read it."""
+    found: list[Path] = []
+    for place, folders, files in os.walk(SYSTEM) if os.getuid() == 0 else ():
+        private = {name for name in (*folders, *files) if _is_private(Path(place, name))}
+        found += (Path(place, name) for name in sorted(private))
+        folders[:] = [name for name in folders if name not in private]
+    return tuple(fitted(found, MOST_SECRETS, SYSTEM))
+
+
+def _is_private(path: Path) -> bool:
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        return not stat.S_ISLNK(mode) and not mode & stat.S_IROTH
+    return False
 
 
 def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
