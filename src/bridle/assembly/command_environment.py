@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from bridle.errors import ConfigError, ToolFailed
 from bridle.journal.address import private_files
 from bridle.process.lifelines import Lifelines
 from bridle.process.program_lookup import outside, own_program
-from bridle.process.sandbox import HOMES, SOCKETS, Sandbox, sandbox_program
+from bridle.process.sandbox import HOMES, SESSION_VARIABLES, SOCKETS, Sandbox, sandbox_program
 from bridle.process.sandbox_home import Home, git_identity, plain_settings
 from bridle.tools.background import Backgrounds
 from bridle.tools.command_setup import CommandSetup, DefaultToolSettings, ToolSettings
@@ -34,6 +35,8 @@ from bridle.workspace.git_place import git_place, named_by_config
 OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1])
 """The interpreter and the packages that Bridle runs from."""
 MOST_FOLDERS = 1_000
+CONTAINERS = ("DOCKER_HOST", "CONTAINER_HOST")
+"""Variables with the addresses of programs that run containers."""
 OF_AGENT = "agent "
 """Begins the name of a server in a program's own code, and not in a file of settings."""
 
@@ -138,7 +141,7 @@ class CommandEnvironment:
             self._known_home,
             scratch,
             writable=_paths(self.settings.writable),
-            hidden=(*self.guarded, *self._secret_files(), *_paths(self.settings.hidden)),
+            hidden=(*self.guarded, *self._secret_files(), *self._sockets(), *_paths(self.settings.hidden)),
             journal=self._journal_files(),
             network=self.settings.network,
             read_only=read_only,
@@ -158,6 +161,13 @@ class CommandEnvironment:
         """Return the files that variables name which commands do not get: with passwords, or with private keys."""
         given = (value for name, value in self.environment.items() if is_secret(name) and name not in self.passes)
         return [Path(value).absolute() for value in given if os.path.isfile(value)]
+
+    def _sockets(self) -> list[Path]:
+        """Return the sockets of agents, desktops and containers that variables name, unless the settings open them."""
+        given = (re.search(r"/[^,;:]*", self.environment.get(name, "")) for name in (*SESSION_VARIABLES, *CONTAINERS))
+        found = [Path(each[0]) for each in given if each is not None and os.path.exists(each[0])]
+        opened = _paths([*self.settings.home, *self.settings.writable])
+        return [path for path in found if not path.is_dir() and not any(map(path.resolve().is_relative_to, opened))]
 
     def _known_home(self) -> Home:
         """Return the home directory of commands; its settings files are generated for the first command."""

@@ -1,10 +1,12 @@
-"""Commands do not reach the server of a journal on PostgreSQL through its socket, wherever that lies."""
+"""Commands do not reach programs outside through sockets that settings or variables name, wherever these lie."""
 
 import socket
 import sys
 
 import pytest
 from support.sheltered import Sheltered
+
+from bridle.config.settings import SandboxSettings
 
 REACH = """
 import socket, sys
@@ -31,3 +33,26 @@ def test_the_socket_of_the_server_is_closed(place, spelled):
         machine.commands.journal = spelled.format(str(folder).lstrip("/") if "%2F" in spelled else folder)
         machine.environment["PGHOST"] = str(folder)
         assert "connected" not in machine(reach).text
+
+
+AGENTS = {
+    "SSH_AUTH_SOCK": "{}",
+    "DBUS_SESSION_BUS_ADDRESS": "unix:path={},guid=0123456789abcdef",
+    "GPG_AGENT_INFO": "{}:123:1",
+    "DOCKER_HOST": "unix://{}",
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_socket_of_an_agent_is_closed_unless_the_person_opens_it(place, name):
+    path = place / "agent.sock"
+    machine = Sheltered(place)
+    machine.environment[name] = AGENTS[name].format(path)
+    (machine.project / "reach.py").write_text(REACH)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        reach = f"{sys.executable} reach.py ../agent.sock"
+        assert "connected" not in machine(reach).text
+        machine.commands.settings = SandboxSettings(mode="required", home=[str(path)])
+        assert machine(reach).text == "connected\n"
