@@ -5,7 +5,7 @@ import shlex
 import sys
 
 import pytest
-from support.cli_home import BRIDLE, Home, calls
+from support.cli_home import BRIDLE, Home, calls, settings
 
 from bridle import Runtime
 
@@ -122,11 +122,23 @@ def test_other_folders_with_the_same_journal_are_no_way_out(home, tmp_path):
         assert (status, REFUSED in told) == (2, True), (way, told)
 
 
-def test_a_driver_that_cannot_be_seen_is_known_by_the_locks_of_its_journal(home, tmp_path):
-    journal = tmp_path / "elsewhere.db"
-    home.environment["BRIDLE_JOURNAL__PATH"] = str(journal)
-    (told,) = inside(home, "unshare -rpf --mount-proc {bridle} permissions")
-    assert (told[0], REFUSED in told[1]) == (2, True), told
+@pytest.mark.parametrize("named", ["by the environment", "by the configuration", "by nothing"])
+def test_a_driver_that_cannot_be_seen_is_known_by_the_locks_of_its_journal(home, tmp_path, named):
+    """Also where the command names another journal, or has settings that cannot be read."""
+    journal = str(tmp_path / "elsewhere.db")
+    if named == "by the environment":
+        home.environment["BRIDLE_JOURNAL__PATH"] = journal
+    if named == "by the configuration":
+        settings(home, f'journal.path = "{journal}"\n')
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "bridle.toml").write_text("no settings\n")
+    ways = ["{bridle} permissions"]
+    ways += ["env BRIDLE_JOURNAL__PATH=/nowhere/j.db {bridle} permissions"] if named != "by the environment" else []
+    ways += [f"cd {tmp_path}/broken && {{bridle}} permissions"] if named == "by nothing" else []
+    for way, told in zip(
+        ways, inside(home, *(f"unshare -rpf --mount-proc sh -c '{way}'" for way in ways)), strict=True
+    ):
+        assert (told[0], REFUSED in told[1]) == (2, True), (way, told)
 
 
 def test_a_plain_run_inside_a_call_works_and_is_charged_to_the_same_day_and_month(home):

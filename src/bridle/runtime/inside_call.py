@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bridle.config.load import config_home, data_home, journal_place, load, state_home
+from bridle.config.load import ENVIRONMENT_PREFIX, config_home, data_home, journal_place, load, state_home
 from bridle.errors import ConfigError
 from bridle.journal.address import is_postgres
 from bridle.journal.lock import lock_folder
 from bridle.process.ancestry import Ancestor, bridle_ancestors, hides_a_driver, sees_all_ancestors
+
+JOURNAL = "journal.db"
 
 
 def inside_call(environment: Mapping[str, str] | None = None, process: int | None = None) -> bool:
@@ -24,35 +26,45 @@ def inside_call(environment: Mapping[str, str] | None = None, process: int | Non
     above = bridle_ancestors(process)
     if not above and sees_all_ancestors():
         return False
+    journals = _journals(environment)
     if not above:
-        journal = _journal(environment)
-        return isinstance(journal, Path) and hides_a_driver(lock_folder(journal))
+        known = journals or [data_home(environment) / JOURNAL]
+        return any(hides_a_driver(lock_folder(path)) for path in known)
     folders = _folders(environment)
     return any(
         each.environment is None or not folders.isdisjoint(_folders(each.environment)) for each in above
-    ) or _is_shared(_journal(environment), above)
+    ) or _is_shared(journals, above)
 
 
-def _journal(environment: Mapping[str, str]) -> str | Path | None:
-    """Return the address or the path of the journal of the settings; None if these cannot be read."""
-    try:
-        place = journal_place(load(Path.cwd(), environment=environment).settings, environment)
-        return str(place) if is_postgres(str(place)) else Path(place).expanduser()
-    except (ConfigError, OSError):
-        return None
+def _journals(environment: Mapping[str, str]) -> list[Path] | None:
+    """Return the files that may be the journal of a process; None if it may be on a server, or cannot be known.
+
+    They are that of its folders, that of its settings, and that without the settings of its environment.
+    """
+    found = [data_home(environment) / JOURNAL]
+    files = {name: value for name, value in environment.items() if not name.startswith(ENVIRONMENT_PREFIX)}
+    for given in (environment, files):
+        try:
+            place = journal_place(load(Path.cwd(), environment=given).settings, given)
+            if is_postgres(str(place)):
+                return None
+        except (ConfigError, OSError):
+            return None
+        found.append(Path(place).expanduser())
+    return found
 
 
-def _is_shared(journal: str | Path | None, above: Iterable[Ancestor]) -> bool:
-    """Return whether a journal is one of these processes', which may know it under other names."""
-    if not isinstance(journal, Path):
+def _is_shared(journals: Sequence[Path] | None, above: Iterable[Ancestor]) -> bool:
+    """Return whether one of these processes has one of these journals, perhaps under another name."""
+    if journals is None:
         # An address can be spelled in many ways, and a program may have another one than its settings say.
         return True
-    here = _identity(journal)
-    for each in above:
-        theirs = _journal(each.environment or {})
-        if str(lock_folder(journal)) in each.locks or (isinstance(theirs, Path) and _identity(theirs) == here):
-            return True
-    return False
+    mine = {_identity(path) for path in journals}
+    locks = {str(lock_folder(path)) for path in journals}
+    return any(
+        not locks.isdisjoint(each.locks) or not mine.isdisjoint(map(_identity, _journals(each.environment or {}) or ()))
+        for each in above
+    )
 
 
 def refuse_inside_call(what: str) -> None:

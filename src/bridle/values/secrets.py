@@ -142,7 +142,9 @@ _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z 
 _WHOLE = re.compile(_TOKEN_SHAPE)
 _IN_ADDRESS = re.compile(r"(://[^/\s:@]+:)[^/\s@]+(?=@)")
 _ASSIGNED = re.compile(r"""([\w.-]*)(["']?\s*[=:]\s*["']?)([^\s"',;&?]{4,})""")
-_SENT = re.compile(r"""(authorization["']?\s*[=:]\s*["']?(?:\w+ +)?|\bbearer +)[^\s"',;]{4,}""", re.IGNORECASE)
+_SENT = re.compile(
+    r"""(authorization["']?\s*[=:]\s*["']?(?:\w+ +)?|\bbearer +(?=\S{0,99}\d|\S{16}))[^\s"',;]{4,}""", re.IGNORECASE
+)
 REDACTED = "[redacted]"
 
 
