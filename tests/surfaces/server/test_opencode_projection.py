@@ -1,6 +1,7 @@
 """Recorded sessions as OpenCode's clients see them: events and lists agree at every point, and nothing moves."""
 
 import asyncio
+import re
 from itertools import chain
 from typing import get_args
 
@@ -12,9 +13,10 @@ from support.opencode_client import Client, agrees, plain
 
 from bridle.core.events import Entry
 from bridle.core.limits import Reason
-from bridle.core.parts import Sentinel, TurnFinish
+from bridle.core.parts import Sentinel, StepStart, TurnFinish
 from bridle.journal.sqlite import SqliteJournal
 from bridle.surfaces.server.opencode.projection import Projection
+from bridle.surfaces.server.opencode.session_facts import milliseconds
 
 NAMES = sorted({path.name.partition(".")[0] for path in HERE.glob("*.db*")})
 
@@ -108,3 +110,33 @@ def test_an_ending_with_an_answer_adds_its_words_and_one_without_is_an_error(rea
     else:
         assert (error, texts[-1]) == (None, "Why it ended")
     assert "completed" in last["info"]["time"]
+
+
+def steps(entries):
+    """Yield the start of each step, with the time of its entry in milliseconds."""
+    for entry in entries:
+        for event in entry.events:
+            if isinstance(getattr(event, "part", None), StepStart):
+                yield event.part, milliseconds(entry.at)
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_ids_of_parts_are_places_in_the_record_and_messages_begin_with_their_steps(story):
+    entries = [event for event in watched(**STORIES[story][0]) if isinstance(event, Entry)]
+    listed = plain(projected(ONE, entries).talk.listed())
+    replies = [each for each in listed if each["info"]["role"] == "assistant"]
+    ids = [part["id"] for each in replies for part in each["parts"]]
+    assert ids and all(re.fullmatch(r"prt_\d{22}[0-9a-f]{8}", id) for id in ids)
+    assert len(ids) == len(set(ids))
+    for each in replies:
+        own = [part["id"] for part in each["parts"]]
+        assert own == sorted(own), "they ascend in the order of the record"
+    starts = [part["id"] for each in replies for part in each["parts"] if part["type"] == "step-start"]
+    places = [(int(id[4:10]), int(id[10:15])) for id in starts]
+    assert places == [(int(part.id.split(".")[0]), part.number) for part, _ in steps(entries)]
+    created = [each["info"]["time"]["created"] for each in listed]
+    assert created == sorted(set(created))
+    times = [each["info"]["time"]["created"] for each in replies if each["parts"][0]["type"] == "step-start"]
+    for time, (_, at) in zip(times, steps(entries), strict=True):
+        # Messages of one millisecond follow each other.
+        assert time == at or time == created[created.index(time) - 1] + 1

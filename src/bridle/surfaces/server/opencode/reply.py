@@ -61,8 +61,8 @@ class ReplyShown:
         """Finish words of replies whose calls have not ended."""
         self._ended: set[str] = set()
         """Requests that changed in this entry."""
-        self._open: set[str] = set()
-        """Messages without an end."""
+        self._open: dict[str, str] = {}
+        """Messages without an end, with the id of the part that ends each."""
         self._extra = 0
 
     def begin_turn(self) -> None:
@@ -267,13 +267,15 @@ class ReplyShown:
 
     def _begin(self, kind: str, place: str) -> str:
         message = self.host.put_reply(kind, place=place)
-        self._open.add(message)
+        # A step may have more messages than its own, for example a synthesis.
+        self._extra += kind != "step"
+        self._open[message] = self._id(FINISH, self._extra if kind != "step" else 0)
         return message
 
-    def _id(self, attempt: int) -> str:
+    def _id(self, attempt: int, place: int = 0) -> str:
         turn = self.host.turn
         assert turn is not None
-        return ids.part_id(PartPlace(turn.number, self._step, attempt), self.host.session)
+        return ids.part_id(PartPlace(turn.number, self._step, attempt, 0, place), self.host.session)
 
     def _put_words(self, part: Words, id: str, text: str) -> None:
         message, place = self._requests.get(ids.request_of(id)), ids.place_of(id)
@@ -374,8 +376,7 @@ class ReplyShown:
 
     def _end(self, message: str) -> None:
         """Show the end of a reply: its use, and that it is complete."""
-        self._open.discard(message)
-        host = self.host
+        host, ending = self.host, self._open.pop(message)
         info = host.talk.messages[message].info
         assert isinstance(info, shapes.Assistant)
         finish = self._finishes.pop(message, "")
@@ -383,7 +384,7 @@ class ReplyShown:
         finish = "tool-calls" if finish == "stop" and has_calls else finish
         if finish:
             part = shapes.StepFinishPart(
-                id=self._id(FINISH),
+                id=ending,
                 sessionID=host.name,
                 messageID=message,
                 reason=finish,
