@@ -185,13 +185,14 @@ def test_every_promise_names_tests_that_are_there():
         assert [name for path, name in named if f"def {name}(" not in (ROOT / "tests" / path).read_text()] == []
 
 
-def test_every_security_fix_names_tests_that_are_there():
-    page = (ROOT / "docs" / "evidence" / "security-fixes.md").read_text()
-    rows = [line for line in page.splitlines() if line.startswith("| ") and ".py::" in line]
-    assert len(rows) >= 25
+@pytest.mark.parametrize(("page", "fewest"), [("security-fixes", 25), ("server", 55)])
+def test_every_security_fix_and_every_promise_of_the_server_names_tests_that_are_there(page, fewest):
+    text = (ROOT / "docs" / "evidence" / f"{page}.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ") and ".py::" in line]
+    assert len(rows) >= fewest
     for row in rows:
         named = re.findall(r"`([a-z_/]+\.py)::(test_[a-z0-9_]+)`", row)
-        assert named, row
+        assert len(named) == row.count(".py::"), row
         assert [name for path, name in named if f"def {name}(" not in (ROOT / "tests" / path).read_text()] == []
 
 
