@@ -9,7 +9,7 @@ import time
 import httpx2
 import pytest
 from support.cli_home import BRIDLE, calls, settings
-from support.served_home import PATIENCE, created, events, prompt, result
+from support.served_home import PATIENCE, created, events, local_socket, prompt, result
 
 WITHOUT_SANDBOX = ("RestrictNamespaces=", "PrivateUsers=", "SystemCallFilter=", "ProtectKernel", "ProtectProc=")
 
@@ -123,6 +123,10 @@ def test_a_reload_reads_the_settings_again_and_loses_no_turn_stream_or_connectio
         served.home.script("Whole.")
         assert served.home.run("serve", "reload").returncode == 0
     assert manager.recv(100) == b"RELOADING=1"
+    # Commands of this machine find it all the time, also before the new start is ready.
+    for _ in range(5):
+        status = served.home.run("serve", "status")
+        assert status.stdout.startswith(server.url), status.stderr
     # The kernel keeps the connection until the new start takes it.
     with served.client(server) as client:
         found = {each["name"] for each in client.get("/bridle/agents").json()["agents"]}
@@ -130,3 +134,4 @@ def test_a_reload_reads_the_settings_again_and_loses_no_turn_stream_or_connectio
         assert result(client, session, id)["text"] == "Whole."
     assert manager.recv(100) == b"READY=1"
     assert "stopped" in server.stop()
+    assert not local_socket(server).exists()

@@ -108,7 +108,9 @@ async def serve_until_stopped(options: ServeOptions) -> Callable[[], NoReturn] |
     port = bound[0].getsockname()[1] if bound else 0
     path = socket_folder() / f"serve-{port}.sock"
     local = given[0] if given else bind_local(path)
-    kept = [each.dup() for each in (*bound, *given)]
+    # One that a service manager has passed lies elsewhere, and is the manager's to remove.
+    is_ours = listener_of(path) == os.getpid()
+    kept = [each.dup() for each in (*bound, local)]
     _log_to(process.log)
     listening = HttpListeners(
         _listeners(server, process, hub, bound=bound, local=local, options=options, address=address),
@@ -132,10 +134,10 @@ async def serve_until_stopped(options: ServeOptions) -> Callable[[], NoReturn] |
         await hub.close()
         await listening.stop()
         await process.close()
-        if not given:
-            path.unlink(missing_ok=True)
     if orders.reload:
         return partial(orders.start_again, kept)
+    if is_ours:
+        path.unlink(missing_ok=True)
     for each in kept:
         each.close()
     tell("bridle serve: stopped")
@@ -283,14 +285,8 @@ def detach_server() -> None:
 
 
 def running_servers() -> list[Path]:
-    """Return the local sockets of the servers that run; those that dead ones have left are removed."""
-    found = []
-    for path in sorted(socket_folder().glob("serve-*.sock")):
-        if listener_of(path):
-            found.append(path)
-        else:
-            path.unlink(missing_ok=True)
-    return found
+    """Return the local sockets of the servers that run. Those of dead ones stay: a new server may be taking one now."""
+    return [path for path in sorted(socket_folder().glob("serve-*.sock")) if listener_of(path)]
 
 
 def state_of(path: Path) -> ServerState:
