@@ -124,7 +124,8 @@ def test_rights_that_a_server_does_not_give_are_refused_in_one_sentence(shared):
     refused(2, "a valid token is needed", "show", "s", "--attach", url, BRIDLE_TOKEN="wrong")
     refused(1, "may only view", "run", "--attach", url, "x", BRIDLE_TOKEN=view)
     refused(1, "is `bridle serve` running there", "sessions", "--attach", "http://localhost:1", BRIDLE_TOKEN="x")
-    refused(2, "there is no token for http://localhost:1", "sessions", "--attach", "http://localhost:1")
+    refused(2, "there is no token for https://example.org", "sessions", "--attach", "https://example.org")
+    refused(2, "no server of yours runs at http://localhost:1", "sessions", "--attach", "http://localhost:1")
     refused(2, "in the clear", "sessions", "--attach", "http://example.org")
     refused(2, "there is no terminal here", "attach", url)
     open_file = shared.folder / "open-token"

@@ -60,3 +60,15 @@ def test_a_server_is_started_for_a_directory_that_none_offers(served):
     assert again.stdout.split("#")[0] == done.stdout.split("#")[0]
     refused = served.home.run("web", "--port", "1", "--dir", "nowhere")
     assert (refused.returncode, "nowhere" in refused.stderr) == (2, True)
+
+
+def test_in_the_home_folder_the_running_server_is_opened_and_none_is_started(served):
+    server = served.serve()
+    served.home.project = served.folder
+    done = served.home.run("web", "--link")
+    assert done.returncode == 0, done.stderr
+    assert logged_in(done.stdout.strip())["address"] == server.url
+    server.stop()
+    for words, way in ((("web",), "bridle web --dir ."), (("serve", "--port", "0"), "bridle serve --dir .")):
+        refused = served.home.run(*words)
+        assert (refused.returncode, way in refused.stderr) == (2, True), refused.stderr

@@ -59,13 +59,13 @@ def trust(
     say(f"{project.root} is trusted, as it is now")
 
 
-def project_here() -> Path:
-    """Return the current directory. Raises `ConfigError` if it contains the home, which needs an explicit `--dir`."""
+def project_here(named: str = 'bridle run --dir . "…"') -> Path:
+    """Return the current directory. Raises `ConfigError` if it contains the home, which must be `named`."""
     here = Path()
     if contains_home(here):
         raise ConfigError(
             f"{here.resolve()} contains your home directory: change to the directory of a project, "
-            'or name this one: `bridle run --dir . "…"`'
+            f"or name this one: `{named}`"
         )
     return here
 

@@ -121,10 +121,13 @@ async def _introduced(address: ServerAddress, tokens: ServerTokens, directory: s
             tell(f"bridle: {error}")
             tokens.forget(address.origin)
     if not asks:
-        raise ConfigError(
-            f"there is no token for {address.origin}: set BRIDLE_TOKEN, give --token-file, or run "
-            f"`bridle attach {address.origin}` once, which asks for it"
-        )
+        way = f"set BRIDLE_TOKEN, give --token-file, or run `bridle attach {address.origin}` once, which asks for it"
+        if address.is_here:
+            found = (
+                f"no server of yours runs at {address.origin} on this machine, and there is no token for another one"
+            )
+            raise ConfigError(f"{found}: start yours with `bridle serve`, or {way}")
+        raise ConfigError(f"there is no token for {address.origin}: {way}")
     tell(f"Make a token on the server's machine: bridle serve token new {os.uname().nodename}")
     token = secret(f"token for {address.origin}").strip()
     client = await open_client(address, token, directory)

@@ -54,7 +54,7 @@ def serve_here(
     if (tls_cert is None) != (tls_key is None):
         raise ConfigError("--tls-cert and --tls-key belong together: give both")
     options = ServeOptions(
-        directories=tuple(existing(each, "--dir ") for each in dir or [project_here()]),
+        directories=tuple(existing(each, "--dir ") for each in dir or [project_here("bridle serve --dir .")]),
         host=host,
         port=port,
         hosts=frozenset(each.lower() for each in allow_host or ()),
@@ -188,7 +188,7 @@ def unit(
     """
     from bridle.surfaces.cli.serve_units import service_unit, socket_unit
 
-    directories = [existing(each, "--dir ") for each in dir or [project_here()]]
+    directories = [existing(each, "--dir ") for each in dir or [project_here("bridle serve unit --dir .")]]
     say((socket_unit(port) if socket else service_unit(directories, port, grace)).rstrip())
 
 

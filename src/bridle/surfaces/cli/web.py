@@ -16,7 +16,7 @@ import typer
 from bridle.errors import ConfigError
 from bridle.runtime.project import own_path
 from bridle.surfaces.cli.output import say, tell
-from bridle.surfaces.cli.project import existing, project_here
+from bridle.surfaces.cli.project import contains_home, existing, project_here
 
 REDIRECT = "web.html"
 """The file that leads a browser to the page, in Bridle's own folder: programs see the arguments of others."""
@@ -33,10 +33,14 @@ def web(
     """
     # Imported only now: the other commands need no server.
     from bridle.runtime.server_process import socket_folder
-    from bridle.surfaces.cli.serve_process import new_login, state_of
+    from bridle.surfaces.cli.serve_process import chosen_server, new_login, running_servers, state_of
 
-    wanted = existing(dir, "--dir ") if dir is not None else project_here()
-    path = _running(wanted.resolve(), port) or _started(wanted.resolve(), port)
+    if dir is None and contains_home(Path()) and running_servers():
+        # None is started for the home, and one that runs is meant.
+        path = chosen_server(port)
+    else:
+        wanted = (existing(dir, "--dir ") if dir is not None else project_here("bridle web --dir .")).resolve()
+        path = _running(wanted, port) or _started(wanted, port)
     address = state_of(path).address
     if not address:
         raise ConfigError("this server has no port: start one with `bridle serve --detach`")
@@ -81,7 +85,8 @@ def _started(directory: Path, port: int) -> Path:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         path = _running(directory, 0)
         if path is not None:
-            tell(done.stderr.strip())
+            if done.returncode == 0:
+                tell(done.stderr.strip())
             return path
     raise ConfigError(done.stderr.strip() if done is not None else "the server did not start")
 
