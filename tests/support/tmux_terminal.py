@@ -23,6 +23,11 @@ class Terminal:
     def press(self, *keys: str) -> None:
         subprocess.run([*self.tmux, "send-keys", *keys], check=True)
 
+    def say(self, words: str) -> None:
+        """Type a line and send it."""
+        subprocess.run([*self.tmux, "send-keys", "-l", words], check=True)
+        self.press("Enter")
+
     def read(self) -> str:
         done = subprocess.run([*self.tmux, "capture-pane", "-p"], capture_output=True, text=True, check=False)
         return done.stdout
@@ -44,13 +49,15 @@ class Terminal:
         words = [*self.tmux, "display-message", "-p", "#{pane_title}"]
         return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 
-    def until(self, *words: str, seconds: float = 60.0) -> str:
-        """Wait until all of this is on the screen."""
+    def until(self, *words: str, gone: str = "", seconds: float = 60.0) -> str:
+        """Wait until all of this is on the screen, and something else is not."""
         end = time.monotonic() + seconds
-        while not all(word in self.read() for word in words):
-            assert time.monotonic() < end, (words, self.read())
+        while True:
+            shown = self.read()
+            if all(word in shown for word in words) and not (gone and gone in shown):
+                return shown
+            assert time.monotonic() < end, (words, gone, shown)
             time.sleep(0.05)
-        return self.read()
 
     def until_pressed(self, key: str, word: str, seconds: float = 60.0) -> None:
         """Press a key until it shows: an ask takes none before a moment of quiet."""

@@ -49,9 +49,13 @@ class Seat:
 
     async def type(self, words: str) -> None:
         """Type as fast as a terminal sends; `Pilot.press` would wait after each letter until nothing works."""
+        self.post(words)
+        await self.pilot.pause()
+
+    def post(self, words: str) -> None:
+        """Type and wait for nothing."""
         for letter in words:
             self.app.post_message(events.Key(_character_to_key(letter), letter))
-        await self.pilot.pause()
 
     async def ask(self, words: str = "go") -> None:
         await self.type(words)

@@ -2,6 +2,7 @@
 
 import pytest
 from support.tui_app import seated, told
+from textual import events
 
 from bridle import ConfigError, Runtime, RuntimeConfig, ScriptedModel, Settings, call
 from bridle.config.settings import CommandSettings, ModelSettings
@@ -104,6 +105,23 @@ def test_files_and_folders_are_completed_and_attached(tmp_path):
                 ("source/main.py", "print()\n"),
                 ("source/", "main.py"),
             ]
+
+    told(story)
+
+
+def test_a_list_for_an_earlier_word_completes_nothing(tmp_path):
+    """Keys that come faster than the list follows, as from a paste or over a slow line."""
+
+    async def story():
+        async with seated(tmp_path, "one") as seat:
+            await seat.ask()
+            await seat.ended()
+            await seat.type("/re")
+            await seat.until(lambda: seat.chat.query_one(Completions).display)
+            seat.post("name Mended by me")
+            seat.app.post_message(events.Key("enter", "\r"))
+            await seat.until(lambda: seat.chat.editor.text == "")
+            await seat.until(lambda: seat.read().startswith(" Mended by me "))
 
     told(story)
 

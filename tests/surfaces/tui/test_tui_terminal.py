@@ -8,42 +8,11 @@ import pytest
 from support.cli_home import BRIDLE, Home, calls
 from support.tmux_terminal import Terminal
 
-SCRIPT = (
-    {"text": "I will **look**.", "pace": 0.01, "chunk": 4, **calls(("bash", {"command": "touch made-by-bash"}))},
-    {"text": "All *done*."},
-    {"text": "Second answer."},
-)
-
 
 @pytest.fixture
 def home(tmp_path):
     (tmp_path / "home" / "project").mkdir(parents=True)
     return Home(tmp_path / "home", tmp_path / "home" / "project")
-
-
-@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (140, 45)])
-def test_the_whole_story_is_typed_and_read_back(home, columns, lines):
-    home.environment["BRIDLE_MODEL"] = home.script(*SCRIPT)
-    terminal = Terminal(home, [shlex.quote(str(BRIDLE))], columns, lines)
-    try:
-        terminal.until("f1  shows all keys", "f1 Help")
-        terminal.press("please look", "Enter")
-        terminal.until("Allow bash: touch made-by-bash?", "Once", "enter answers")
-        assert terminal.title().startswith("bridle: paused")
-        terminal.until_pressed("Enter", "All done.")
-        terminal.until("All done.", "answered · 2 steps · 1 call", "idle", "Changed  made-by-bash added")
-        assert terminal.title() == "bridle: idle"
-        terminal.press("more", "Enter")
-        terminal.until("Second answer.")
-        terminal.press("F8")
-        terminal.until("undone: turn 2", "│ more")
-        terminal.press("C-c")
-        terminal.until("the draft was cleared")
-        terminal.press("C-c")
-        terminal.gone()
-    finally:
-        terminal.close()
-    assert "please look" in home.run("show", home.run("sessions").stdout.split()[0]).stdout
 
 
 def test_the_prompt_is_written_in_the_editor_of_the_person_and_not_of_the_project(home):

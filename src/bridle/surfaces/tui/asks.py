@@ -27,6 +27,7 @@ from bridle.surfaces.tui.widgets import Button, OptionList, Static, TextInput
 Decision = TypeVar("Decision")
 FRAME = 2
 HINT = "←→ choose, enter answers, ↑↓ scroll, tab: other fields, esc: later (/asks)"
+EARLY_HINT = "A moment: what you type now goes into your draft and answers nothing."
 DRAFT_HINT = "Typing goes into your draft. ←→ choose, enter answers, esc: later"
 
 
@@ -88,7 +89,7 @@ class Deliberate(ModalScreen[Decision]):
         """Disable the answers until typing pauses."""
         self.ready = False
         self.query_one("#answers").disabled = True
-        self.query_one("#hint", Static).update(DRAFT_HINT if self._has_draft else HINT)
+        self.query_one("#hint", Static).update(DRAFT_HINT if self._has_draft else EARLY_HINT)
         if self._waiting is not None:
             self._waiting.stop()
         self._waiting = self.set_timer(self.QUIET_SECONDS, self._rest)
@@ -97,6 +98,7 @@ class Deliberate(ModalScreen[Decision]):
         self.query_one("#answers").disabled = False
         self.ready = True
         if not self._has_draft:
+            self.query_one("#hint", Static).update(HINT)
             self._choices()[0].focus()
 
     @property

@@ -33,10 +33,12 @@ class Completions(OptionList):
     def __init__(self) -> None:
         super().__init__(id="completions")
         self._found: list[Completion] = []
+        self.word = ""
+        """The word that the list completes."""
 
-    def offer(self, found: list[Completion]) -> None:
-        """Show completions; none closes the list."""
-        self._found = found
+    def offer(self, found: list[Completion], word: str = "") -> None:
+        """Show completions of a word; none closes the list."""
+        self._found, self.word = found, word
         width = max((len(each.word) for each in found), default=0) + 2
         self.show(f"{each.word:<{width}}{each.words}".rstrip() for each in found)
         self.display = bool(found)

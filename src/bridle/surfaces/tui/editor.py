@@ -103,7 +103,9 @@ class Editor(TextArea):
 
     async def _handled(self, event: events.Key, name: str) -> bool:
         """Handle a key that is not plain typing; return whether it was one."""
-        if self._completions.display and self._complete(event.key, name):
+        # Keys may come faster than the list follows: one for an earlier word is only good to be closed.
+        follows = self._completions.word == self._word() or name == "stop"
+        if self._completions.display and follows and self._complete(event.key, name):
             return True
         match name:
             case "send":
@@ -197,7 +199,7 @@ class Editor(TextArea):
     async def _look_up(self, word: str) -> None:
         found = await self._find(word)
         if self._word() == word and self.text != self._kept_text:
-            self._completions.offer(found)
+            self._completions.offer(found, word)
 
     def _word(self) -> str:
         """Return the command or mention that ends at the cursor; a command counts only at the very beginning."""
