@@ -120,7 +120,7 @@ def _below_and_beside(one: Terminal) -> None:
     one.say("task")
     one.until("scout a piece", "The scout is back.", "idle")
     one.press("F6")
-    one.until("scout")
+    one.until("│ Subagents", "✓ scout  a piece  step 1/")
     one.press("Enter")
     one.until("Subagent scout: look into it", "Found by the scout.")
     one.press("Escape")
