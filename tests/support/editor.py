@@ -172,6 +172,13 @@ class Editor:
 
 
 ELICIT = "CreateElicitationRequest"
+REQUESTS = {
+    "session/update": "SessionNotification",
+    "session/request_permission": "RequestPermissionRequest",
+    "elicitation/create": ELICIT,
+    "$/cancel_request": "CancelRequestNotification",
+}
+"""The messages that an agent sends by itself."""
 RESPONSES = {
     "initialize": "InitializeResponse",
     "authenticate": "AuthenticateResponse",
