@@ -75,6 +75,17 @@ def become(python: str) -> None:
     os.uname = lambda: named
     platform.system = lambda: "Darwin"
     sys.addaudithook(_hidden)
+    for name in ("readlink", "stat", "lstat"):
+        setattr(os, name, _without_linux(getattr(os, name)))
+
+
+def _without_linux(call: Any) -> Any:
+    def called(path: Any, *given: Any, **named: Any) -> Any:
+        if isinstance(path, (str, bytes, os.PathLike)):
+            _hidden("open", (os.fspath(path),))
+        return call(path, *given, **named)
+
+    return called
 
 
 def _hidden(event: str, given: tuple[Any, ...]) -> None:

@@ -21,7 +21,7 @@ def mac(tmp_path):
     home = Home(tmp_path, project)
     del home.environment["BRIDLE_SANDBOX__MODE"]
     home.environment["PATH"] = str(programs(tmp_path))
-    python = interpreter(tmp_path)
+    python = home.python = interpreter(tmp_path)
     home.bridle = lambda *words, **more: home.started(python, "-c", MAIN, *words, **more)
     return home
 
@@ -72,3 +72,13 @@ def test_a_command_that_runs_out_of_time_leaves_no_process(mac):
     while running(sign) and time.monotonic() < until:
         time.sleep(0.1)
     assert running(sign) == []
+
+
+def test_a_person_may_trust_a_project_and_a_command_may_not(mac):
+    assert mac.bridle("trust").returncode == 0
+    words = f"{mac.python} -c '{MAIN}' permissions; {mac.python} -c '{MAIN}' sessions"
+    done = mac.bridle("run", "--model", mac.script(calls(bash(words)), "Tried."), "--on-ask", "allow", "go")
+    assert (done.returncode, done.stdout) == (0, "Tried.\n"), done.stderr
+    shown = mac.bridle("show").stdout
+    assert "`bridle permissions` is for people: it is refused inside a tool call" in shown
+    assert "this should not have happened" not in shown and "ses_" in shown

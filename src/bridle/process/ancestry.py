@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -15,6 +17,8 @@ FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The kernel's fixed number for the machine's own PID namespace."""
 SUPERVISORS = ("bridle", "process")
 """The folder of the scripts that supervise commands."""
+SUPERVISED = re.compile(r"python\S* .*/bridle/process/\w+\.py\b")
+"""The command line of such a script."""
 LOCKS = ".locks"
 LOOKS = 20
 """How often the ancestors are read while they change."""
@@ -39,6 +43,8 @@ def bridle_ancestors(process: int | None = None) -> list[Ancestor]:
     Without a number it is this process. A process that is gone has an `UNKNOWN` ancestor: it may have left its
     connection to one that runs inside a call.
     """
+    if sys.platform != "linux":
+        return _listed_ancestors(os.getpid() if process is None else process)
     name = "self" if process is None else str(process)
     if process is None and not _read(name, "stat"):
         return []
@@ -49,6 +55,27 @@ def bridle_ancestors(process: int | None = None) -> list[Ancestor]:
         if above is not None and above == _above(name):
             return found
     return [UNKNOWN]
+
+
+def _listed_ancestors(process: int) -> list[Ancestor]:
+    """Return the supervisors above a process where there is no /proc: neither environments nor locks are visible."""
+    # Imported where it is needed: it takes a part of the time of a short command.
+    import subprocess
+
+    command = ["/bin/ps", "-A", "-ww", "-o", "pid=,ppid=,command="]
+    lines = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False).stdout.splitlines()
+    listed = {
+        int(pid): (int(parent), words) for pid, parent, words, *_ in ((*line.split(None, 2), "") for line in lines)
+    }
+    if process not in listed:
+        return [UNKNOWN]
+    found: list[Ancestor] = []
+    while process in listed:
+        parent, words = listed.pop(process)
+        if SUPERVISED.search(words.partition(" -- ")[0]):
+            found.append(UNKNOWN)
+        process = parent
+    return found
 
 
 def _of_bridle(above: list[int]) -> list[Ancestor]:
@@ -66,7 +93,9 @@ def _of_bridle(above: list[int]) -> list[Ancestor]:
 
 
 def sees_all_ancestors() -> bool:
-    """Return whether all ancestors are visible; False in a container, or where /proc is missing."""
+    """Return whether all ancestors are visible; False in a container, or where Linux's /proc is missing."""
+    if sys.platform != "linux":
+        return True
     with suppress(OSError):
         return str((PROC / "self/ns/pid").readlink()) == FIRST_PID_NAMESPACE
     return False
