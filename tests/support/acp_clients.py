@@ -6,9 +6,11 @@ import fcntl
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +74,19 @@ class Agent:
         self.command.write_text("#!/bin/bash\nexec {} < <{} > >{}\n".format(started, *kept))
         self.command.chmod(0o755)
 
-    def pids(self) -> list[int]:
-        """Return the processes that were started."""
-        return [int(path.suffix[1:]) for path in self.lines.glob("out.*")]
+    @property
+    def started(self) -> int:
+        """The number of processes that were started."""
+        return len(list(self.lines.glob("out.*")))
+
+    def kill(self) -> None:
+        """Kill the processes that still run."""
+        for path in self.lines.glob("out.*"):
+            pid = int(path.suffix[1:])
+            # Another process may have its number by now.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if f"{BRIDLE}\0acp".encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
 
     def until(self, words: str) -> None:
         """Return once it has written a line with these words."""
