@@ -77,10 +77,12 @@ def test_a_process_with_one_journal_for_many_directories_hides_it_from_the_comma
     assert journal in asyncio.run(work())
 
 
-@pytest.mark.parametrize("start", ["/", "elsewhere"])
-def test_no_program_of_the_project_makes_the_sandbox_or_is_run_outside_of_it(home, tmp_path, start):
-    """Wherever Bridle was started, with the project's environment on the search path."""
-    planted = home.project / ".venv" / "bin"
+@pytest.mark.parametrize("start", ["/", "elsewhere", "project"])
+@pytest.mark.parametrize("where", ["project/.venv/bin", "tools/bin"])
+def test_no_program_that_a_command_can_write_makes_the_sandbox_or_is_run_outside_of_it(home, tmp_path, start, where):
+    """Wherever Bridle was started, with the project's environment or a writable folder on the search path."""
+    own(home, f'[sandbox]\nwritable = ["{home.folder}/tools"]\n')
+    planted = home.folder / where
     planted.mkdir(parents=True)
     for name in ("bwrap", "git", "rg", "sh", "bash", "python3", "fusermount"):
         (planted / name).write_text(f'#!/bin/sh\n{WHERE} >> "{home.project}/ran-$(basename $0)"\nexit 1\n')
@@ -88,7 +90,8 @@ def test_no_program_of_the_project_makes_the_sandbox_or_is_run_outside_of_it(hom
     (home.project / "below").mkdir()
     found = ("grep", {"pattern": "x", "path": "below"}), ("glob", {"pattern": "*", "path": "below"})
     (home.project / "where.sh").write_text(f"{WHERE}\n")
-    model = home.script(calls(("bash", {"command": "/bin/sh where.sh"}), *found), {"text": "Done."})
+    changed = ("write", {"filePath": "made.txt", "content": "made\n"})
+    model = home.script(calls(("bash", {"command": "/bin/sh where.sh"}), changed, *found), {"text": "Done."})
     words = ("run", "--dir", home.project, "--model", model, "--format", "json", "go")
     start = tmp_path / start
     start.mkdir(exist_ok=True)

@@ -77,11 +77,16 @@ class CommandEnvironment:
         return self.resources.of(Backgrounds)
 
     @property
+    def _written(self) -> tuple[Path, ...]:
+        """The folders in which commands can write, and so put programs."""
+        return (self.directory, *_paths(self.settings.writable))
+
+    @property
     def sandboxed(self) -> bool:
         """Whether commands run in a sandbox; raises `ConfigError` if one is required and not available."""
         if self.settings.mode == "off":
             return False
-        program, why_not = sandbox_program(self.directory)
+        program, why_not = sandbox_program(*self._written)
         if self.settings.mode == "required" and not program:
             raise ConfigError(f"sandbox.mode is required, but no sandbox is available: {why_not}")
         return bool(program)
@@ -91,7 +96,7 @@ class CommandEnvironment:
         if self.settings.mode != "auto" or self.sandboxed:
             return ""
         return (
-            f"commands run without a sandbox, so each one needs your permission: {sandbox_program(self.directory)[1]}"
+            f"commands run without a sandbox, so each one needs your permission: {sandbox_program(*self._written)[1]}"
         )
 
     def permits(self, access: Access) -> bool:
@@ -137,7 +142,7 @@ class CommandEnvironment:
         scratch = self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="bridle-"))
         outputs = (self.outputs / session).resolve() if self.outputs is not None else None
         return Sandbox(
-            sandbox_program(self.directory)[0],
+            sandbox_program(*self._written)[0],
             self._known_home,
             scratch,
             writable=_paths(self.settings.writable),
@@ -176,7 +181,7 @@ class CommandEnvironment:
         assert self._scratch is not None
         named = Path(self.environment.get("HOME") or "/nonexistent")
         caches = (self.caches or self._scratch / "caches").resolve()
-        git = own_program("git", self.directory, path=self.environment.get("PATH", ""))
+        git = own_program("git", *self._written, path=self.environment.get("PATH", ""))
         texts = {**plain_settings(named), ".gitconfig": git_identity(git, self.environment)}
         folder = self._scratch / "settings"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -202,7 +207,8 @@ class CommandEnvironment:
     def guarded_in(self, directory: str) -> tuple[Path, ...]:
         """Return the paths that no file tool writes in or around a project, besides those protected by name."""
         place = git_place(Path(directory).resolve())
-        git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path(directory)) or os.defpath)
+        path = outside(self.environment.get("PATH", ""), *self._written, Path(directory))
+        git = shutil.which("git", path=path or os.defpath)
         return (*place.folders, *place.locked, *named_by_config(place, git, self.environment), *self.protected, *OWN)
 
     def bounds(self) -> dict[str, int]:

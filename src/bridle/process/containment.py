@@ -79,7 +79,7 @@ def contain(
     """
     environment = dict(os.environ if environment is None else environment)
     permits = permits or (lambda access: judge(DEFAULT_RULES, access) == "allow")
-    git = shutil.which("git", path=outside(environment.get("PATH", ""), project) or os.defpath)
+    git = shutil.which("git", path=outside(environment.get("PATH", ""), project, *sandbox.writable) or os.defpath)
     place = git_place(project)
     named = (*named_by_config(place, git, environment), *sandbox.protected)
     named = tuple(path for path in named if any(map(path.is_relative_to, (project, *place.folders))))

@@ -235,11 +235,14 @@ def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
 
 
 @cache
-def sandbox_program(project: Path = Path()) -> tuple[str, str]:
-    """Return the program that makes sandboxes, and why there is none; one of the two is empty."""
+def sandbox_program(*written: Path) -> tuple[str, str]:
+    """Return the program that makes sandboxes, and why there is none; one of the two is empty.
+
+    It is none in a folder that commands have written, such as the project.
+    """
     if sys.platform != "linux":
         return "", "the sandbox needs Linux"
-    found = own_program("bwrap", project)
+    found = own_program("bwrap", *written)
     if found is None:
         return "", "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
     return _probed(found)

@@ -15,6 +15,7 @@ from bridle.config.instructions import Instructions, own_files
 from bridle.config.load import Loaded, approvals_file, config_home, data_home, journal_place, load, person, state_home
 from bridle.config.settings import Settings
 from bridle.config.trust import TOOLS, project_root
+from bridle.process.program_lookup import outside
 from bridle.runtime.config import RuntimeConfig
 from bridle.snapshots.repository import Bounds
 from bridle.snapshots.snapshots import Snapshots
@@ -97,7 +98,10 @@ def _snapshots(settings: Settings, environment: Mapping[str, str]) -> Snapshots 
     if not given.enabled:
         return None
     bounds = Bounds(int(given.file_mb * (1 << 20)), given.quota_mb << 20, given.keep_days)
-    return Snapshots(data_home(environment) / "snapshots", environment, bounds)
+    # Commands can put programs into these folders.
+    writable = (Path(path).expanduser() for path in settings.sandbox.writable)
+    path = outside(environment.get("PATH", os.defpath), *writable)
+    return Snapshots(data_home(environment) / "snapshots", {**environment, "PATH": path}, bounds)
 
 
 def _pins(settings: Settings, environment: Mapping[str, str]) -> AcceptedTools | None:
