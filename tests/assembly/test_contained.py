@@ -107,6 +107,23 @@ def test_no_program_that_a_command_can_write_makes_the_sandbox_or_is_run_outside
     assert output.strip() not in ("", HOST)
 
 
+def test_a_working_folder_that_is_gone_keeps_no_command_from_its_sandbox(home, tmp_path):
+    (tmp_path / "gone").mkdir()
+    model = home.script(calls(("bash", {"command": "cat note.txt"}), ("grep", {"pattern": "x"})), {"text": "Done."})
+    words = ["/bin/sh", "-c", 'rmdir "$PWD" && exec "$0" "$@"', str(BRIDLE), "run", "--dir", str(home.project)]
+    done = subprocess.run(
+        [*words, "--model", model, "--format", "json", "go"],
+        cwd=tmp_path / "gone",
+        env=home.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    outputs = {line["tool"]: line["output"] for line in lines if line["type"] == "tool_use" and line["state"] == "done"}
+    assert outputs["bash"] == "x\n" and "note.txt" in outputs["grep"]
+
+
 @pytest.mark.parametrize("stricter", [[], ["--tool", "bash=off"]])
 @pytest.mark.parametrize("kind", ["hooks", "formatters", "diagnostics"])
 def test_what_the_user_configures_runs_in_the_sandbox(home, kind, stricter):

@@ -18,7 +18,11 @@ def own_path(*projects: Path, path: str | None = None) -> str:
     A working folder above a project, such as `/`, may have all programs of the machine, so it stays.
     """
     path = os.environ.get("PATH", os.defpath) if path is None else path
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:
+        # The working folder is gone, and nothing can be in it.
+        here = Path("/")
     is_above = here == here.parent or any(project.resolve().is_relative_to(here) for project in projects)
     return outside(path, *projects, *(() if is_above else (here,)))
 
