@@ -141,6 +141,24 @@ def test_a_driver_that_cannot_be_seen_is_known_by_the_locks_of_its_journal(home,
         assert (told[0], REFUSED in told[1]) == (2, True), (way, told)
 
 
+def test_a_session_in_which_a_person_approves_all_calls_takes_no_prompt_from_a_call(home):
+    inner = home.script(calls(("bash", {"command": "touch made"})), {"text": "Hi."}, name="other.json")
+    _, lines = home.json("--model", home.script({"text": "Hello."}, name="first.json"), "hi")
+    session = lines[0]["session"]
+
+    async def approve():
+        async with Runtime.open(home.project, environment=home.environment) as runtime:
+            await runtime.set_approvals(session, "auto")
+
+    asyncio.run(approve())
+    lines = (f"--session {session}", f"--session {session} --fork")
+    for status, told in inside(home, *(f"{{bridle}} run {line} --model {inner} hi" for line in lines)):
+        assert (status, REFUSED in told) == (2, True), told
+    assert not (home.project / "made").exists()
+    assert home.run("run", "--session", session, "--model", inner, "hi").returncode == 0
+    assert (home.project / "made").exists()
+
+
 def test_a_plain_run_inside_a_call_works_and_is_charged_to_the_same_day_and_month(home):
     folder = home.folder / ".config" / "bridle"
     folder.mkdir(parents=True)

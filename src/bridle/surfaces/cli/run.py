@@ -157,7 +157,9 @@ async def _session(
             raise ConfigError("--fork needs a session: give --session or --continue")
         return await runtime.begin(runtime.new_id(), words, wanted)
     found = await named_session(runtime, given) if given else await runtime.last_session("--continue: ")
-    await runtime.load(found)
+    info = (await runtime.load(found)).info
+    if info is not None and info.approvals == "auto":
+        refuse_inside_call("a prompt to a session that approves calls automatically")
     if not fork:
         return found
     if wanted is not None:
