@@ -96,6 +96,7 @@ class Toolset:
     ) -> list[str]:
         """Return the names of the tools that a new turn offers to its model."""
         wanted = {**agent.tools, **options.tools}
+        denied = dict.fromkeys(session.denied if session is not None else (), False)
         without = options.delegation.without if options.delegation is not None else ()
         built_in, unused = self._built_in(agent.name), self._unused_editors(agent, info.ref)
         return [
@@ -105,7 +106,7 @@ class Toolset:
             and not denied_outright(rules, tool.permission)
             and _offered(agent, name)
             and name not in without
-            and (session is None or name not in session.denied)
+            and _wanted(denied, name)
             and (name in wanted or name not in unused)
             and (not asks(tool) or options.on_ask in ("person", "pause"))
             and (not info.small or name in SMALL_TOOLS or name in wanted or name not in built_in)

@@ -32,7 +32,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     archived: float = 0.0
     """When a person put it aside, so that lists leave it out; 0 if it is not archived."""
     denied: tuple[str, ...] = ()
-    """Tools that no turn offers, because the session was created without them."""
+    """Tools, by name or pattern, that no turn offers: the session was created without them."""
 
 
 class PartPut(msgspec.Struct, frozen=True, tag="put", tag_field="event"):

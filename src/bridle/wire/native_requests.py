@@ -44,7 +44,7 @@ class CreateBody(Strict, frozen=True):
     model: str = ""
     """Agent and model of its first turn, unless the first prompt names others."""
     denied: tuple[str, ...] = ()
-    """Names of tools that no turn of it offers."""
+    """Tools that no turn of it offers, by name or pattern."""
     first: FirstPrompt | None = None
     """The first prompt: no session is created if its turn could not begin. Submit it afterwards."""
 
