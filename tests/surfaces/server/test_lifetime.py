@@ -123,6 +123,15 @@ def test_a_detached_server_is_found_and_stopped(served):
     url = done.stderr.split()[2].rstrip(",")
     assert served.home.run("serve", "status").stdout.startswith(url)
     assert httpx2.get(f"{url}/health").json() == {"status": "ok"}
+    assert done.stderr.endswith("stop it with: bridle serve stop\n")
+    port = url.rpartition(":")[2]
+    taken = served.home.started(BRIDLE, "serve", "--port", port, "--detach")
+    assert taken.returncode == 2
+    assert taken.stderr.startswith(f"bridle: the server did not start: port {port} is taken by another Bridle server")
+    other = served.home.started(BRIDLE, "serve", "--port", "0", "--detach")
+    way = other.stderr.split("stop it with: bridle ")[1].split()
+    assert way[:3] == ["serve", "stop", "--port"]
+    assert served.home.run(*way).returncode == 0
     stopped = served.home.run("serve", "stop")
     assert (stopped.returncode, stopped.stdout[:7]) == (0, "stopped")
     assert served.home.run("serve", "status").stdout == "no server runs\n"

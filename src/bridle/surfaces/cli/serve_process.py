@@ -274,14 +274,19 @@ def detach_server() -> None:
             words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, close_fds=True
         )
     for _ in range(int(PATIENCE_SECONDS / LOOK_SECONDS)):
-        for path in running_servers():
+        found = running_servers()
+        for path in found:
             if listener_of(path) == child.pid:
-                tell(f"bridle serve: {state_of(path).address}, process {child.pid}; stop it with: bridle serve stop")
+                one = f" --port {path.stem.removeprefix('serve-')}" if len(found) > 1 else ""
+                tell(
+                    f"bridle serve: {state_of(path).address}, process {child.pid}; stop it with: bridle serve stop{one}"
+                )
                 return
         with suppress(subprocess.TimeoutExpired):
             child.wait(LOOK_SECONDS)
             break
-    raise ConfigError(f"the server did not start: {output.read_text(errors='replace').strip() or output}")
+    said = output.read_text(errors="replace").strip().removeprefix("bridle: ")
+    raise ConfigError(f"the server did not start: {said or output}")
 
 
 def running_servers() -> list[Path]:
