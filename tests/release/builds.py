@@ -75,7 +75,7 @@ def contents(release: Release) -> str:
 
 def sbom(release: Release) -> str:
     """The bill of materials (CycloneDX, from uv.lock) has every dependency, with its version."""
-    words = ("export", "--quiet", "--frozen", "--format", "cyclonedx1.5", "--no-dev", "--all-extras")
+    words = ("export", "--quiet", "--frozen", "--format", "cyclonedx1.5", "--no-default-groups", "--all-extras")
     made = json.loads(release.run(UV, *words))
     # These two say when and in which run it was made, and so differ each time.
     made.pop("serialNumber", None)
