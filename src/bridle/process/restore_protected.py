@@ -221,8 +221,6 @@ class Parent:
         try:
             return os.open(part, self.FOLDER, dir_fd=self._folder)
         except PermissionError:
-            if not hasattr(os, "O_PATH"):
-                raise
             # An O_PATH handle needs no rights to the folder; through it, only this folder's mode is changed.
             handle = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
             try:
@@ -297,18 +295,10 @@ class Parent:
             finally:
                 os.close(inner)
 
-    def _has(self, name: str) -> bool:
-        """Return whether the folder has an entry with this name, also a dangling link."""
-        try:
-            os.stat(name, dir_fd=self._folder, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return True
-
     def rename(self, suffix: str) -> None:
         """Rename the entry to an unused name with this suffix."""
         number = 1
-        while self._has(f"{self._name}{suffix}-{number}"):
+        while os.path.lexists(f"/proc/self/fd/{self._folder}/{self._name}{suffix}-{number}"):
             number += 1
         fresh = f"{self._name}{suffix}-{number}"
         os.rename(self._name, fresh, src_dir_fd=self._folder, dst_dir_fd=self._folder)
