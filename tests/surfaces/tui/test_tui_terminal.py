@@ -30,7 +30,7 @@ def test_the_prompt_is_written_in_the_editor_of_the_person_and_not_of_the_projec
     }
     terminal = Terminal(home, [shlex.quote(str(BRIDLE))])
     try:
-        terminal.until("answers here", "f1 Help")
+        terminal.until("Every turn here", "f1 Help")
         terminal.press("C-g")
         terminal.until("from the editor")
     finally:
@@ -44,7 +44,7 @@ def test_a_command_that_the_application_starts_loads_no_module_of_the_project(ho
     home.environment["BRIDLE_MODEL"] = home.script()
     terminal = Terminal(home, [shlex.quote(str(BRIDLE))])
     try:
-        terminal.until("answers here", "f1 Help")
+        terminal.until("Every turn here", "f1 Help")
         terminal.press("/connect openai", "Enter")
         terminal.until("key for openai")
     finally:

@@ -94,7 +94,7 @@ def test_a_terminal_without_colors_gets_none_and_one_with_sixteen_no_others(tmp_
     words = ["env", f"{variable}={value}", shlex.quote(str(BRIDLE))]
     terminal = Terminal(home, [" ".join(words)], 100, 30)
     try:
-        terminal.until("answers here", "f1")
+        terminal.until("Every turn here", "f1")
         terminal.press("hello", "Enter")
         terminal.until("Some words and code.", "answered")
         codes = terminal.colors()
@@ -112,7 +112,7 @@ def test_a_theme_that_is_picked_in_the_terminal_is_there_at_the_next_start(tmp_p
     for start in (1, 2):
         terminal = Terminal(home, ["env", "COLORTERM=truecolor", str(BRIDLE)], 100, 30)
         try:
-            terminal.until("answers here", "f1")
+            terminal.until("Every turn here", "f1")
             if start == 1:
                 assert background not in terminal.colors()
                 terminal.press("C-p")
