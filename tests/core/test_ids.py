@@ -81,6 +81,9 @@ READ = [
     (ids.looks_like_part, "2.mine", True),
     (ids.looks_like_part, "2", False),
     (ids.looks_like_part, "a.2", False),
+    (ids.names_ask, "1.1.1.0.2", True),
+    (ids.names_ask, "ses_child:1.1.1.0.2", True),
+    (ids.names_ask, "ses_0abc", False),
 ]
 
 
