@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from support.paths import ROOT
 
 Json = Mapping[str, Any]
 HEADS = ("key", "type", "default", "meaning")
+EXAMPLES = re.compile(r"^Examples?:", re.MULTILINE)
 NEVER_SHOWN = ("help", "install_completion", "show_completion")
 
 
@@ -40,9 +42,11 @@ def _clicked(loaded: Any) -> Any:
 def _command(words: str, command: Any, help: str) -> Iterator[str]:
     yield from (f"### {words}", "", help, "")
     whole = inspect.cleandoc(command.help or "")
-    _, _, example = whole.partition("Example:")
-    if example.strip():
-        yield from ("```sh", *(line.strip() for line in example.strip().splitlines()), "```", "")
+    told, *example = EXAMPLES.split(whole, maxsplit=1)
+    yield from (told.partition("\n")[2].strip(), "")
+    if example:
+        # Several stand in one line.
+        yield from ("```sh", *re.split(r";\s+", example[0].strip()), "```", "")
     yield from _parameters(command)
     inner: Mapping[str, Any] = getattr(command, "commands", {})
     for name, each in inner.items():
@@ -100,7 +104,7 @@ def errors_page() -> str:
     for name, value in vars(errors).items():
         if isinstance(value, type) and issubclass(value, BaseException) and value.__module__ == errors.__name__:
             parent = value.__bases__[0].__name__
-            lines += [f"## {name}", "", f"A `{parent}`.", "", inspect.getdoc(value) or "", ""]
+            lines += [f"## {name}", "", f"A kind of `{parent}`.", "", inspect.getdoc(value) or "", ""]
     return "\n".join(lines)
 
 

@@ -65,6 +65,7 @@ def test_every_page_of_the_documents_is_on_the_site(site):
 def test_every_command_is_in_the_reference():
     page = commands_page()
     assert [name for name in COMMANDS if f"### bridle {name}\n" not in page] == []
+    assert page.count("```sh\n") >= len(COMMANDS) - 3
     assert "| `--max-cost` |" in page and "### bridle mcp add\n" in page and "bridle auth login" in page
 
 
