@@ -97,7 +97,7 @@ async def seated(
     **more: Any,
 ) -> AsyncIterator[Seat]:
     """Somebody who works with what `m` says; `more` is for the settings and the runtime."""
-    model = ScriptedModel(replies)
+    model = ScriptedModel(more.pop("play", replies))
     agents = [
         AgentDefinition("build", model="m", steps=steps, permission=rules),
         AgentDefinition("plan", model="m", description="Plans."),

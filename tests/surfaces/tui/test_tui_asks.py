@@ -2,6 +2,7 @@
 
 import pytest
 from support.tui_app import seated, told
+from textual import events
 from textual.command import CommandPalette
 from textual.widgets import Button
 
@@ -198,6 +199,27 @@ def test_ctrl_c_ends_the_turn_and_then_leaves_wherever_it_is_pressed(tmp_path, o
                 await seat.until(lambda: seat.app.screen is seat.chat)
             await seat.pilot.press("ctrl+c")
             await seat.until(lambda: not seat.app.is_running)
+
+    told(story)
+
+
+@pytest.mark.parametrize("over", [each for each in OVER if each != "ask"])
+def test_keys_that_come_while_a_dialog_closes_close_nothing_below_it(tmp_path, over):
+    async def story():
+        async with seated(tmp_path, size=(5, 4)) as seat:
+            key, screen = OVER[over]
+            await seat.pilot.press(key)
+            await seat.until(lambda: isinstance(seat.app.screen, screen))
+            await seat.pilot.resize_terminal(80, 24)
+            seat.post("no such entry")
+            for each in ("pageup", "pagedown", "escape", "escape"):
+                seat.app.post_message(events.Key(each, None))
+            await seat.until(lambda: seat.app.screen is seat.chat)
+            await seat.pilot.press("ctrl+x")
+            seat.post("zzz")
+            await seat.until(lambda: seat.app.screen is seat.chat)
+            await seat.type("!")
+            assert seat.app.is_running and seat.app.screen is seat.chat
 
     told(story)
 

@@ -1,5 +1,6 @@
 """What goes on besides the turn: subagents and commands that are looked into, things that are pasted, copied, told."""
 
+import asyncio
 import base64
 import json
 import os
@@ -43,6 +44,24 @@ def test_a_subagent_is_seen_in_the_tree_and_opened_while_it_works(tmp_path):
             await seat.pilot.press("escape")
             await seat.until(lambda: seat.app.screen is seat.chat)
             await seat.pilot.press("ctrl+c")
+            await seat.ended()
+
+    told(story)
+
+
+def test_another_session_is_opened_while_the_turn_of_this_one_streams(tmp_path):
+    """Not one event of the session that was left reaches the other one."""
+
+    async def story():
+        steps = [call("look", key=str(number)) for number in range(150)]
+        async with seated(tmp_path, *steps, "Done.") as seat:
+            await seat.runtime.create("ses_two")
+            await seat.ask()
+            while (await seat.runtime.status("ses_one")).state != "idle":
+                for session in ("ses_two", "ses_one"):
+                    await seat.chat.open(session)
+                    await asyncio.sleep(0.01)
+                    assert seat.app._exception is None
             await seat.ended()
 
     told(story)

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 from textual import events, work
 from textual.actions import SkipAction
 from textual.app import SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 
 from bridle.errors import BridleError
 from bridle.runtime.project import Backend
@@ -23,6 +25,7 @@ from bridle.surfaces.tui.host import NOTHING_CHOSEN, PlainHost, StartChoices, Te
 from bridle.surfaces.tui.kept import Kept
 from bridle.surfaces.tui.key_actions import KeyActions
 from bridle.surfaces.tui.keys import KeyMap, mend_sequences
+from bridle.surfaces.tui.widgets import Palette
 
 UNBOUND = "f35"
 """A key that no keyboard has, for what has no key."""
@@ -99,6 +102,10 @@ class BridleApp(KeyActions, inherit_bindings=False):
             return
         self.commands.learn(runtime.preferences().commands, found)
 
+    def pop_screen(self) -> AwaitComplete:
+        """Close the screen on top; the session stays, also if a key closes Textual's own screens twice."""
+        return AwaitComplete() if self.screen is self.chat else super().pop_screen()
+
     def key_of(self, name: str) -> str:
         return self.keymap.hint(name)
 
@@ -122,7 +129,11 @@ class BridleApp(KeyActions, inherit_bindings=False):
         if argument in self.available_themes:
             self.theme = argument
         else:
-            self.search_themes()
+            self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
+
+    def action_command_palette(self) -> None:
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave keys to an open dialog, and to the editor where they change its text."""

@@ -13,7 +13,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -22,7 +21,7 @@ from bridle.core.states import Ask
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.editor import Editor
 from bridle.surfaces.tui.views import ChangeView
-from bridle.surfaces.tui.widgets import Button, OptionList, Static, TextInput
+from bridle.surfaces.tui.widgets import Button, Dialog, OptionList, Static, TextInput
 
 Decision = TypeVar("Decision")
 FRAME = 2
@@ -31,7 +30,7 @@ EARLY_HINT = "A moment: what you type now goes into your draft and answers nothi
 DRAFT_HINT = "Typing goes into your draft. ←→ choose, enter answers, esc: later"
 
 
-class Deliberate(ModalScreen[Decision]):
+class Deliberate(Dialog[Decision]):
     """A decision that needs a pause in typing and then enter on a focused button.
 
     Nothing can be chosen until no key was typed for `QUIET_SECONDS`. Letters go into the draft of the prompt and take
@@ -58,20 +57,22 @@ class Deliberate(ModalScreen[Decision]):
         """`about` describes the decision; the first focusable widget of `answers` gets the focus."""
         super().__init__()
         self._draft = draft
-        self._about = about
-        self._answers = answers
+        # Held, since the terminal may change its size before they are mounted.
+        self._about = VerticalScroll(*about, classes="about", id="about")
+        self._answers = Vertical(*answers, id="answers")
+        self._hint = Static("", id="hint", classes="hint")
         self._waiting: Timer | None = None
         self.ready = False
         """Whether the pause in typing was long enough for a choice."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog asks"):
-            yield VerticalScroll(*self._about, classes="about", id="about")
-            yield Vertical(*self._answers, id="answers")
-            yield Static("", id="hint", classes="hint")
+            yield self._about
+            yield self._answers
+            yield self._hint
 
     def on_mount(self) -> None:
-        self.query_one("#about").focus()
+        self._about.focus()
         self.on_resize()
         self._wait()
 
@@ -83,23 +84,24 @@ class Deliberate(ModalScreen[Decision]):
             each.styles.max_height = max(1, height // 3)
         fields = len(self.query(TextInput)) + len(self.query(Horizontal))
         taken = FRAME + 1 + fields + sum(max(1, min(each.option_count, height // 3)) for each in listed)
-        self.query_one("#about").styles.max_height = max(1, height - taken)
+        self._about.styles.max_height = max(1, height - taken)
 
     def _wait(self) -> None:
         """Disable the answers until typing pauses."""
         self.ready = False
-        self.query_one("#answers").disabled = True
-        self.query_one("#hint", Static).update(DRAFT_HINT if self._has_draft else EARLY_HINT)
+        self._answers.disabled = True
+        self._hint.update(DRAFT_HINT if self._has_draft else EARLY_HINT)
         if self._waiting is not None:
             self._waiting.stop()
         self._waiting = self.set_timer(self.QUIET_SECONDS, self._rest)
 
     def _rest(self) -> None:
-        self.query_one("#answers").disabled = False
+        self._answers.disabled = False
         self.ready = True
         if not self._has_draft:
-            self.query_one("#hint", Static).update(HINT)
-            self._choices()[0].focus()
+            # At once, unlike `focus()`: a key that follows the hint must find the focus there.
+            self.set_focus(self._choices()[0])
+            self._hint.update(HINT)
 
     @property
     def _has_draft(self) -> bool:
@@ -139,12 +141,12 @@ class Deliberate(ModalScreen[Decision]):
 
     def _type(self, words: str) -> None:
         self._draft.insert(words)
-        self.query_one("#about").focus()
+        self._about.focus()
         self._wait()
 
     def action_onward(self) -> None:
         """Focus the next field; a tab while a draft is being typed counts as typing."""
-        if self._has_draft and self.focused is self.query_one("#about"):
+        if self._has_draft and self.focused is self._about:
             self._wait()
         else:
             self.focus_next()
@@ -159,7 +161,7 @@ class Deliberate(ModalScreen[Decision]):
 
     def action_read(self, way: str) -> None:
         """Scroll the description."""
-        getattr(self.query_one("#about", VerticalScroll), way)(animate=False)
+        getattr(self._about, way)(animate=False)
 
 
 class BashCall(msgspec.Struct):

@@ -124,7 +124,6 @@ class Chat(Prompting):
 
     async def fresh(self) -> None:
         """Show a new session, which is created with its first prompt."""
-        self.workers.cancel_group(self, "follow")
         self.begun = False
         await self._show(self.runtime.new_id(), Session())
 
@@ -136,6 +135,8 @@ class Chat(Prompting):
         self.follow(session, state.sequence)
 
     async def _show(self, session: str, state: Session) -> None:
+        # Before anything else: no event of the session that is left may reach the other one.
+        self.workers.cancel_group(self, "follow")
         self.id_of_session = session
         self._asking = False
         self.status = ""

@@ -10,10 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from bridle.surfaces.shared.fuzzy import ranked
-from bridle.surfaces.tui.widgets import OptionList, Static, TextInput
+from bridle.surfaces.tui.widgets import Dialog, OptionList, Static, TextInput
 
 MOST_SHOWN = 200
 MOVES = {"down": 1, "up": -1, "pagedown": 10, "pageup": -10}
@@ -34,7 +33,7 @@ class Picked(NamedTuple):
     action: str = ""
 
 
-class Picker(ModalScreen[Picked | None]):
+class Picker(Dialog[Picked | None]):
     """A list to pick from, narrowed by typing; other keys do something else with the highlighted entry."""
 
     SCOPED_CSS = False
@@ -128,7 +127,7 @@ class Picker(ModalScreen[Picked | None]):
             self.dismiss(Picked(event.option.id))
 
 
-class TypedLine(ModalScreen[str | None]):
+class TypedLine(Dialog[str | None]):
     """A line to type."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Close")]
@@ -147,7 +146,7 @@ class TypedLine(ModalScreen[str | None]):
         self.dismiss(event.value.strip() or None)
 
 
-class DialogText(ModalScreen[None]):
+class DialogText(Dialog[None]):
     """A text to read: help, or a diff."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter", "dismiss", "Close")]

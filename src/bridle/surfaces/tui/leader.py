@@ -5,14 +5,13 @@ from __future__ import annotations
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from bridle.surfaces.tui.commands import WORDS
 from bridle.surfaces.tui.keys import KeyMap, leader_lines
-from bridle.surfaces.tui.widgets import Static
+from bridle.surfaces.tui.widgets import Dialog, Static
 
 
-class LeaderScreen(ModalScreen[str | None]):
+class LeaderScreen(Dialog[str | None]):
     """The keys after the leader key; returns the name of what the pressed one does, or None."""
 
     SCOPED_CSS = False

@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Footer
 from textual.widgets.tree import TreeNode
 
@@ -21,13 +20,13 @@ from bridle.runtime.sessions import Branch
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.session_screen import SessionScreen, TurnFacts
-from bridle.surfaces.tui.widgets import Static, Tree
+from bridle.surfaces.tui.widgets import Dialog, Static, Tree
 
 LOOK_SECONDS = 0.5
 MARKS = {"busy": "●", "retry": "↻", "paused": "?", "interrupted": "✗", "idle": "✓"}
 
 
-class Subagents(ModalScreen[str | None]):
+class Subagents(Dialog[str | None]):
     """The tree of a session's subagents; returns the session of the picked one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Close")]
@@ -119,7 +118,7 @@ class TreeWatch(SessionScreen):
         self.show_facts(TurnFacts(session.elapsed, status, None, agent, model))
 
 
-class BackgroundsScreen(ModalScreen[None]):
+class BackgroundsScreen(Dialog[None]):
     """Background commands with their output, and a key that ends one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -9,13 +9,18 @@ import os
 from collections.abc import Iterable
 from itertools import repeat
 from pathlib import Path
+from typing import TypeVar
 
 import textual.widgets as theirs
 from rich.text import Text
 from textual.app import App, AutopilotCallbackType
+from textual.await_complete import AwaitComplete
+from textual.command import CommandPalette
 from textual.content import Content
 from textual.filter import Monochrome, NoColor
+from textual.geometry import Size
 from textual.notifications import SeverityLevel
+from textual.screen import ModalScreen
 from textual.visual import VisualType
 from textual.widget import Widget
 from textual.widgets.button import ButtonVariant
@@ -27,6 +32,8 @@ from bridle.surfaces.tui.terminal_background import is_light_terminal
 from bridle.surfaces.tui.themes import themes
 
 Shown = str | Content
+LEAST_WIDTH = 8
+Result = TypeVar("Result")
 
 
 def text(words: Shown) -> Content:
@@ -112,6 +119,24 @@ def key_of(widget: Widget, name: str) -> str:
     return widget.app.key_of(name) if isinstance(widget.app, PlainApp) else f"/{name}"
 
 
+class Dialog(ModalScreen[Result]):
+    """A dialog that closes once: keys and clicks that come before it has gone close nothing below it."""
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        return super().dismiss(result) if self.is_active else AwaitComplete()
+
+
+class Palette(CommandPalette):
+    """Textual's list of commands: it closes once, and takes page keys also while it is empty."""
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    def _action_command_list(self, action: str) -> None:
+        if self.query_one(theirs.OptionList).option_count:
+            super()._action_command_list(action)
+
+
 class Static(theirs.Static):
     """A static text."""
 
@@ -140,6 +165,10 @@ class OptionList(theirs.OptionList):
     def __init__(self, *choices: str, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
         self.show(choices)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        # Textual cannot wrap text to no width at all.
+        return super().get_content_height(container, viewport, max(width, LEAST_WIDTH))
 
     def show(self, choices: Iterable[str], ids: Iterable[str | None] = repeat(None)) -> None:
         """Replace the choices, and highlight the first one."""
