@@ -103,3 +103,17 @@ def test_an_option_that_has_no_effect_before_a_command_is_refused(home, group):
     done = home.run(*group.split(), "all")
     behind = f"write it behind the command, as in `bridle {name} {command} {option}`"
     assert (done.returncode, behind in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [
+        (["mend the test"], "bridle run, or bridle --prompt"),
+        (["-p", "mend the test"], 'bridle run "PROMPT"'),
+        (["--resume"], "bridle -c, or bridle -s ID"),
+    ],
+    ids=["words", "print", "resume"],
+)
+def test_what_other_agents_call_it_is_named_as_it_is_called_here(home, words, way):
+    done = home.run(*words)
+    assert (done.returncode, done.stdout, way in done.stderr) == (2, "", True), done.stderr

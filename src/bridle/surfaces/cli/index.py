@@ -120,6 +120,13 @@ DIRECTORY = "bridle.directory"
 """Where the context of the command line keeps the directory for the terminal application."""
 
 
+ELSEWHERE = {
+    **dict.fromkeys(("-p", "--print"), 'bridle run "PROMPT"'),
+    **dict.fromkeys(("-r", "--resume"), "bridle -c, or bridle -s ID"),
+}
+"""Options of other agents, and what they are called here."""
+
+
 def _is_place(word: str) -> bool:
     return word in (".", "..", "~") or "/" in word or os.path.isdir(word)
 
@@ -136,7 +143,11 @@ class Lazily(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take a first word that is a directory, and no command, for the terminal application."""
+        if args and (here := ELSEWHERE.get(args[0])):
+            ctx.fail(f"there is no {args[0]} here: {here}")
         _, words, _ = self.make_parser(ctx).parse_args(list(args))
+        if words and " " in words[0].strip() and not _is_place(words[0]):
+            ctx.fail(f"{words[0]!r} is no command: send it as a prompt with bridle run, or bridle --prompt")
         opens = bool(words) and words[0] not in COMMANDS and _is_place(words[0])
         ctx.allow_interspersed_args = opens
         rest = super().parse_args(ctx, args)
