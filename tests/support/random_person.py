@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections import deque
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +73,21 @@ class RandomPerson:
         tools = [as_tool(wonder), as_tool(brief), *(each for each in builtin_tools() if each.spec.name in TOOLS)]
         told: dict[str, Any] = {"rules": RULES, "toasts": True, "ui": UiSettings(theme="dark")}
         try:
-            async with seated(folder, tools=tools, play=self._reply, **told) as seat:
-                for _ in range(acts):
-                    await self._act(seat)
-                    if not seat.app.is_running:
-                        break
-                await self._settled(seat)
+            # An export without a name is written into the working directory.
+            with chdir(folder):
+                await self._lived(folder, acts, tools=tools, play=self._reply, **told)
         except Exception as error:
             raise Crashed(f"seed {self.seed}: {type(error).__name__}: {error}; after {list(self._acts)}") from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    async def _lived(self, folder: Path, acts: int, **told: Any) -> None:
+        async with seated(folder, **told) as seat:
+            for _ in range(acts):
+                await self._act(seat)
+                if not seat.app.is_running:
+                    break
+            await self._settled(seat)
 
     async def _settled(self, seat: Seat) -> None:
         """Wait until everything that was sent has been handled, which shows that nothing hangs."""

@@ -208,7 +208,8 @@ def test_keys_that_come_while_a_dialog_closes_close_nothing_below_it(tmp_path, o
     async def story():
         async with seated(tmp_path, size=(5, 4)) as seat:
             key, screen = OVER[over]
-            await seat.pilot.press(key)
+            for each in (key, "pageup", "pagedown"):
+                seat.app.post_message(events.Key(each, None))
             await seat.until(lambda: isinstance(seat.app.screen, screen))
             await seat.pilot.resize_terminal(80, 24)
             seat.post("no such entry")

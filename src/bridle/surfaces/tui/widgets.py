@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import textual.widgets as theirs
 from rich.text import Text
@@ -127,13 +128,14 @@ class Dialog(ModalScreen[Result]):
 
 
 class Palette(CommandPalette):
-    """Textual's list of commands: it closes once, and takes page keys also while it is empty."""
+    """Textual's list of commands: it closes once, and takes page keys also before it is laid out."""
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def _action_command_list(self, action: str) -> None:
-        if self.query_one(theirs.OptionList).option_count:
+        # A page key raises in Textual's list for as long as its lines are not known.
+        with suppress(KeyError):
             super()._action_command_list(action)
 
 
@@ -165,6 +167,11 @@ class OptionList(theirs.OptionList):
     def __init__(self, *choices: str, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
         self.show(choices)
+
+    def _move_page(self, direction: Literal[-1, 1]) -> None:
+        # As in `Palette`.
+        with suppress(KeyError):
+            super()._move_page(direction)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         # Textual cannot wrap text to no width at all.
