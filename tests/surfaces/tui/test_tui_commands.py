@@ -3,6 +3,7 @@
 import pytest
 from support.tui_app import seated, told
 from textual import events
+from textual.widgets._toast import Toast
 
 from bridle import ConfigError, Runtime, RuntimeConfig, ScriptedModel, Settings, call
 from bridle.config.settings import CommandSettings, ModelSettings
@@ -122,6 +123,18 @@ def test_a_list_for_an_earlier_word_completes_nothing(tmp_path):
             seat.app.post_message(events.Key("enter", "\r"))
             await seat.until(lambda: seat.chat.editor.text == "")
             await seat.until(lambda: seat.read().startswith(" Mended by me "))
+
+    told(story)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 44)])
+def test_a_notification_does_not_cover_what_is_typed(tmp_path, size):
+    async def story():
+        async with seated(tmp_path, toasts=True, size=size) as seat:
+            seat.app.notify("there is no key for it: " * 6)
+            await seat.until(lambda: seat.app.screen.query(Toast))
+            await seat.until(lambda: seat.app.screen.query_one(Toast).region.height)
+            assert not seat.app.screen.query_one(Toast).region.overlaps(seat.chat.editor.region)
 
     told(story)
 
