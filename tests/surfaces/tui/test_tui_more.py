@@ -67,6 +67,20 @@ def test_another_session_is_opened_while_the_turn_of_this_one_streams(tmp_path):
     told(story)
 
 
+@pytest.mark.parametrize("after", [2, 4, 7])
+def test_the_application_is_left_in_the_middle_of_a_turn_without_an_error(tmp_path, after):
+    async def story():
+        steps = [Reply(text="so", reasoning="hm", calls=(call("look", key=str(number)),)) for number in range(150)]
+        async with seated(tmp_path, *steps, "Done.") as seat:
+            await seat.ask()
+            await seat.until(lambda: len(seat.chat.transcript.calls()) >= after)
+            seat.app.exit()
+            await seat.until(lambda: not seat.app.is_running)
+        assert seat.app._exception is None
+
+    told(story)
+
+
 def test_a_call_that_had_a_subagent_opens_it_with_a_click_and_others_unfold(tmp_path):
     async def story():
         first = Reply(calls=(call("look", key="it"),))

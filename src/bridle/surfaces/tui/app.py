@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar
 
+from rich.console import RenderableType
 from textual import events, work
 from textual.actions import SkipAction
 from textual.app import SystemCommand
@@ -105,6 +106,12 @@ class BridleApp(KeyActions, inherit_bindings=False):
     def pop_screen(self) -> AwaitComplete:
         """Close the screen on top; the session stays, also if a key closes Textual's own screens twice."""
         return AwaitComplete() if self.screen is self.chat else super().pop_screen()
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        # Before the widgets go: what still comes would be shown in one that is not there anymore.
+        for screen in self.screen_stack:
+            self.workers.cancel_group(screen, "follow")
+        super().exit(result, return_code, message)
 
     def key_of(self, name: str) -> str:
         return self.keymap.hint(name)
