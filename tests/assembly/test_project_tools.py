@@ -307,7 +307,7 @@ def test_the_doctor_lists_the_protections_in_force(home):
     said = doctor(home)
     assert "✗ no sandbox: it is switched off" in said and "✓ all files are valid" in said
     assert [line for line in said if line[:1] not in "✓✗"] == [
-        *("machine", "project", "sandbox", "configuration", "models", "journal", "terminal")
+        *("installation", "machine", "project", "sandbox", "configuration", "models", "journal", "terminal")
     ]
     home.environment["BRIDLE_SANDBOX__MODE"] = "auto"
     assert any(line.startswith("✓ commands run in a sandbox (") for line in doctor(home))

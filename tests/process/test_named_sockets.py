@@ -1,5 +1,6 @@
 """Commands do not reach programs outside through sockets that settings or variables name, wherever these lie."""
 
+import shlex
 import socket
 import sys
 
@@ -28,7 +29,7 @@ def test_the_socket_of_the_server_is_closed(place, spelled):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(folder / ".s.PGSQL.5432"))
         server.listen()
-        reach = f"{sys.executable} reach.py ../pg/.s.PGSQL.5432"
+        reach = f"{shlex.quote(sys.executable)} reach.py ../pg/.s.PGSQL.5432"
         assert machine(reach).text == "connected\n"
         machine.commands.journal = spelled.format(str(folder).lstrip("/") if "%2F" in spelled else folder)
         machine.environment["PGHOST"] = str(folder)
@@ -52,7 +53,7 @@ def test_the_socket_of_an_agent_is_closed_unless_the_person_opens_it(place, name
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()
-        reach = f"{sys.executable} reach.py ../agent.sock"
+        reach = f"{shlex.quote(sys.executable)} reach.py ../agent.sock"
         assert "connected" not in machine(reach).text
         machine.commands.settings = SandboxSettings(mode="required", home=[str(path)])
         assert machine(reach).text == "connected\n"

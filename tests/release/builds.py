@@ -60,14 +60,14 @@ def contents(release: Release) -> str:
     """The wheel has every file of the package that git has, and nothing else."""
     with zipfile.ZipFile(release.wheel) as opened:
         listed = set(opened.namelist())
-    tracked = release.git("ls-files", "src").splitlines()
-    missing = {path.removeprefix("src/") for path in tracked} - listed
-    missing |= {f"bridle/{name}" for name in NEEDED} - listed
+    data = f"bridle-{release.version}.data/data/"
+    known = {path.removeprefix("src/") for path in release.git("ls-files", "src").splitlines()}
+    known |= {path.replace("docs/manual/", data) for path in release.git("ls-files", "docs/manual").splitlines()}
+    missing = (known | {f"bridle/{name}" for name in NEEDED}) - listed
     if missing:
         raise Fault(f"the wheel lacks {sorted(missing)[0]}")
     metadata = f"bridle-{release.version}.dist-info/"
-    more = sorted(name for name in listed if f"src/{name}" not in set(tracked) and not name.startswith(metadata))
-    more = [name for name in more if not name.endswith("/")]
+    more = sorted(name for name in listed - known if not name.endswith("/") and not name.startswith(metadata))
     if more:
         raise Fault(f"the wheel has {more[0]}, which no commit has")
     return f"{len(listed)} files in the wheel"

@@ -132,12 +132,11 @@ def test_a_driver_that_cannot_be_seen_is_known_by_the_locks_of_its_journal(home,
         settings(home, f'journal.path = "{journal}"\n')
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "bridle.toml").write_text("no settings\n")
-    ways = ["{bridle} permissions"]
-    ways += ["env BRIDLE_JOURNAL__PATH=/nowhere/j.db {bridle} permissions"] if named != "by the environment" else []
-    ways += [f"cd {tmp_path}/broken && {{bridle}} permissions"] if named == "by nothing" else []
-    for way, told in zip(
-        ways, inside(home, *(f"unshare -rpf --mount-proc sh -c '{way}'" for way in ways)), strict=True
-    ):
+    ways = ['"$0" permissions']
+    ways += ['env BRIDLE_JOURNAL__PATH=/nowhere/j.db "$0" permissions'] if named != "by the environment" else []
+    ways += [f'cd {tmp_path}/broken && "$0" permissions'] if named == "by nothing" else []
+    alone = [f"unshare -rpf --mount-proc sh -c '{way}' {{bridle}}" for way in ways]
+    for way, told in zip(ways, inside(home, *alone), strict=True):
         assert (told[0], REFUSED in told[1]) == (2, True), (way, told)
 
 

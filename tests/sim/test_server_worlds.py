@@ -43,7 +43,7 @@ def test_every_invariant_holds_on_a_server_in_worlds_that_are_new_every_day():
 
 
 SEEN = {
-    "server: a holder was asked to abort": 1,
+    "server: a holder was asked to abort": 2,
     "server: a session was taken over": 4,
     "server: a worker died": 0,
     "server: cut": 11,

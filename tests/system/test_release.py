@@ -13,7 +13,10 @@ from support.paths import ROOT, TESTS
 VERSION = "7.8.9"
 WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
 LOCKED = re.compile(r'(name = "bridle"\nversion = ")[^"]+')
-SOURCES = ("src", "pyproject.toml", "uv.lock", "README.md", "LICENSE", "examples/notes.txt", "scripts/test")
+SOURCES = (
+    *("src", "docs/manual", "pyproject.toml", "uv.lock"),
+    *("README.md", "LICENSE", "examples/notes.txt", "scripts/test"),
+)
 FUTURE = "from __future__ import annotations\n"
 FAILED = re.compile(r"^(\w+) +FAILED: ", re.MULTILINE)
 BACKEND = """

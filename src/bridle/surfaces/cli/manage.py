@@ -127,9 +127,11 @@ def answer(
     _drive(session, work, format, SessionsPlace(attach, token_file))
 
 
-def _answered(*given: str) -> tuple[str, str, str]:
+def _answered(session: str, ask: str, choice: str) -> tuple[str, str, str]:
     """Return session, ask and choice, of which the first two may have been left out. Raises `ConfigError`."""
-    *names, choice = [word for word in given if word] or [""]
+    if choice:
+        return session, ask, choice
+    *names, choice = [word for word in (session, ask) if word] or [""]
     asks = [word for word in names if names_ask(word)]
     sessions = [word for word in names if word not in asks]
     if not choice or len(asks) > 1 or len(sessions) > 1:
