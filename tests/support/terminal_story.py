@@ -80,14 +80,22 @@ def _approved_and_rejected(one: Terminal, project: Path) -> None:
     assert "line four" in (project / "lines.txt").read_text()
     one.say("run the shell")
     one.until("Allow bash: touch made-by-bash?", "$ touch made-by-bash", "enter answers")
-    one.press("Tab", "Tab", "Tab")
-    one.press("use python instead", "Enter")
+    _say_why_not(one, "use python instead")
     one.until("⊘ touch made-by-bash", "rejected", "Then I use python.", "idle")
     assert not (project / "made-by-bash").exists()
     one.say("a question please")
     one.until("Which color?", "or your own words", "enter answers")
     one.press("Enter")
     one.until("● Red", "○ Blue", "Red it is.")
+
+
+def _say_why_not(one: Terminal, words: str) -> None:
+    """Type a reason into the field below the buttons, once its first letter shows the cursor."""
+    one.press("Tab", "Tab", "Tab")
+    one.until("hy not: the model", gone="why not: the model", styled=True)
+    one.press(words)
+    one.until(words, gone="why not: the model")
+    one.press("Enter")
 
 
 def _undone_and_stopped(one: Terminal, project: Path) -> None:
@@ -158,7 +166,9 @@ def _named_forked_and_deleted(one: Terminal, home: Home) -> None:
     one.say("/delete")
     one.until("Yes", "enter answers")
     one.press("Enter")
-    one.until(" new session\n")
-    assert [line.split()[0] for line in home.run("sessions").stdout.splitlines()] == [first]
+    # "in the new session" may still be shown.
+    one.until(" new session\n", gone="in the new session")
+    listed = home.run("sessions")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == [first], (listed, one.read())
     one.press("C-c")
     one.gone()

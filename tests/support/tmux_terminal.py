@@ -28,14 +28,13 @@ class Terminal:
         subprocess.run([*self.tmux, "send-keys", "-l", words], check=True)
         self.press("Enter")
 
-    def read(self) -> str:
-        done = subprocess.run([*self.tmux, "capture-pane", "-p"], capture_output=True, text=True, check=False)
-        return done.stdout
+    def read(self, *options: str) -> str:
+        words = [*self.tmux, "capture-pane", "-p", *options]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
     def colors(self) -> set[tuple[str, ...]]:
         """The codes of all colors on the screen, as ("31",) or ("38", "2", …)."""
-        words = [*self.tmux, "capture-pane", "-p", "-e"]
-        shown = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+        shown = self.read("-e")
         found: set[tuple[str, ...]] = set()
         for codes in re.findall(r"\x1b\[([0-9;]*)m", shown):
             numbers = codes.split(";")
@@ -49,11 +48,11 @@ class Terminal:
         words = [*self.tmux, "display-message", "-p", "#{pane_title}"]
         return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 
-    def until(self, *words: str, gone: str = "", seconds: float = 60.0) -> str:
-        """Wait until all of this is on the screen, and something else is not."""
+    def until(self, *words: str, gone: str = "", seconds: float = 60.0, styled: bool = False) -> str:
+        """Wait until all of this is on the screen, and something else is not; with `styled`, among its style codes."""
         end = time.monotonic() + seconds
         while True:
-            shown = self.read()
+            shown = self.read(*(["-e"] if styled else []))
             if all(word in shown for word in words) and not (gone and gone in shown):
                 return shown
             assert time.monotonic() < end, (words, gone, shown)
