@@ -66,7 +66,9 @@ def test_an_answer_that_could_mean_several_requests_or_none_says_which_there_are
     assert home.run("answer", ASK, "n").returncode == 4
     none = home.run("answer", "y")
     assert (none.returncode, f"session {session} asks nothing" in none.stderr) == (2, True)
-    wrong = home.run("answer", "a", "b", "y")
+    unknown = home.run("answer", "a", "b", "y")
+    assert (unknown.returncode, "there is no session a" in unknown.stderr) == (2, True), unknown.stderr
+    wrong = home.run("answer")
     assert (wrong.returncode, "bridle answer [SESSION] [ASK] CHOICE" in wrong.stderr) == (2, True)
 
 
