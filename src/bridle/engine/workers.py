@@ -94,6 +94,7 @@ class WorkersEngine:
             LOG.warning("session %s is left as it is: %s", session, error)
             await self._tell_problem(session, str(error))
         except Exception as error:
+            # Code of an app may be called, and a fault in one session must not end the worker's others.
             LOG.exception("session %s is left as it is", session)
             await self._tell_problem(session, f"{type(error).__name__}: {error}")
         finally:
